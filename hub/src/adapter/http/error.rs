@@ -1,0 +1,94 @@
+//! Errors become HTTP here, once, last.
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use forge_engine::Refusal;
+use forge_shared::response::ErrorBody;
+
+use crate::store;
+
+/// What a handler answers instead of a body.
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    pub status: StatusCode,
+    pub body: ErrorBody,
+    pub retry_after_s: Option<u32>,
+}
+
+pub type ApiResult<T> = Result<T, ApiError>;
+
+impl ApiError {
+    pub fn new(status: StatusCode, code: &str, error: impl Into<String>) -> Self {
+        Self {
+            status,
+            body: ErrorBody { error: error.into(), code: code.to_owned(), field: None },
+            retry_after_s: None,
+        }
+    }
+
+    pub fn field(mut self, field: impl Into<String>) -> Self {
+        self.body.field = Some(field.into());
+        self
+    }
+
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// 400 about one field.
+    pub fn invalid(field: &str, why: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_field", why).field(field)
+    }
+
+    pub fn not_found(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", format!("there is no {what} with this id"))
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_vec(&self.body).expect("an error body is always JSON");
+        let mut response = (self.status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+        if let Some(seconds) = self.retry_after_s {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        let (status, code) = match &refusal {
+            Refusal::UnknownJob | Refusal::UnknownWorker => (StatusCode::NOT_FOUND, "not_found"),
+            Refusal::IdTaken { .. } => (StatusCode::CONFLICT, "id_taken"),
+            Refusal::KeyReused { .. } => (StatusCode::CONFLICT, "idempotency_key_reused"),
+            Refusal::LeaseLost => (StatusCode::CONFLICT, "lease_lost"),
+            Refusal::DifferentResult => (StatusCode::CONFLICT, "different_result"),
+            Refusal::WrongState { .. } => (StatusCode::CONFLICT, "wrong_state"),
+            Refusal::SupersededBoot => (StatusCode::CONFLICT, "superseded_boot"),
+            Refusal::Invalid(_) => (StatusCode::BAD_REQUEST, "invalid_field"),
+        };
+        Self::new(status, code, refusal.to_string())
+    }
+}
+
+impl From<store::Error> for ApiError {
+    fn from(error: store::Error) -> Self {
+        match &error {
+            store::Error::Busy => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", error.to_string()).retry_after(1)
+            }
+            store::Error::Closed => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", error.to_string()).retry_after(5)
+            }
+            store::Error::Full(_) => Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", error.to_string()),
+            store::Error::Database(_) => {
+                tracing::error!(%error, "the store failed");
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store_failed", "the database could not do this; see the hub's log")
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The native HTTP API. Handlers translate requests to commands and answers to JSON; scopes are
+//! declared beside each route and enforced from that declaration.
+
+pub mod error;

@@ -1,0 +1,227 @@
+//! Bodies that the hub answers with.
+
+use crate::{BootId, Job, JobId, JobType, LeaseId, QueuePattern, Status, WorkerId, request::Scope};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Every error looks like this.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ErrorBody {
+    /// What a person can act on.
+    pub error: String,
+    /// A word for programs.
+    pub code: String,
+    /// The field of the request that is at fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Enqueued {
+    #[schema(value_type = String)]
+    pub id: JobId,
+    pub status: Status,
+}
+
+/// A job handed to a worker.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct ClaimedJob {
+    #[serde(flatten)]
+    pub job: Job,
+    #[schema(value_type = String)]
+    pub lease_id: LeaseId,
+    /// Without a heartbeat for this long, the job goes to somebody else.
+    pub lease_ms: i64,
+    /// How often to send one.
+    pub heartbeat_ms: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HeartbeatAnswer {
+    pub cancel: bool,
+}
+
+/// The state of a job after a report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Reported {
+    #[schema(value_type = String)]
+    pub id: JobId,
+    pub status: Status,
+    /// When it will be tried again, if it will.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_retry_at: Option<i64>,
+}
+
+/// One answer of `POST /api/jobs/results`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReportAnswer {
+    #[schema(value_type = String)]
+    pub id: JobId,
+    /// The code the single call would have answered.
+    pub code: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorBody>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LeaseAction {
+    /// Go on.
+    Keep,
+    /// Stop it and report the failure.
+    Cancel,
+    /// It is somebody else's or nobody's now; drop it.
+    Gone,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeaseAnswer {
+    #[schema(value_type = String)]
+    pub lease_id: LeaseId,
+    pub action: LeaseAction,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkerOrder {
+    Run,
+    Drain,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WorkerHeartbeatAnswer {
+    pub leases: Vec<LeaseAnswer>,
+    pub worker: WorkerOrder,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Registered {
+    pub leases: Vec<LeaseAnswer>,
+    pub worker: WorkerOrder,
+    pub protocol: u32,
+    pub abilities: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkerState {
+    /// Heard of within a lease time.
+    Online,
+    /// Finishes what it has, takes nothing new.
+    Draining,
+    /// Not heard of for a lease time.
+    Lost,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Worker {
+    #[schema(value_type = String)]
+    pub id: WorkerId,
+    pub name: Option<String>,
+    pub state: WorkerState,
+    pub draining: bool,
+    pub cores: u32,
+    pub ram_gb: f64,
+    pub tags: Vec<String>,
+    pub hostname: Option<String>,
+    pub pid: Option<u32>,
+    pub version: Option<String>,
+    pub os: Option<String>,
+    pub arch: Option<String>,
+    pub slots: u32,
+    #[schema(value_type = Vec<String>)]
+    pub types: Vec<JobType>,
+    #[schema(value_type = Vec<String>)]
+    pub queues: Vec<QueuePattern>,
+    #[schema(value_type = Option<String>)]
+    pub boot_id: Option<BootId>,
+    pub registered_at: i64,
+    pub last_heartbeat: Option<i64>,
+    pub busy: Option<u32>,
+    pub rss_kb: Option<u64>,
+    pub outbox: Option<u32>,
+    /// Jobs it holds now.
+    pub jobs: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BulkAnswer {
+    /// Absent for a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    pub done: bool,
+    /// How many matched (so far, while it is not done).
+    pub matched: u64,
+    pub changed: u64,
+    /// Matched, but the action does not fit their state.
+    pub skipped: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
+    pub sample: Option<Vec<JobId>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LogOffset {
+    /// How many bytes of this attempt's log the hub has taken.
+    pub offset: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Solver {
+    pub sha256: String,
+    pub bytes: u64,
+    pub created_at: i64,
+}
+
+/// A token without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Token {
+    pub id: String,
+    pub name: String,
+    pub scope: Scope,
+    /// The only worker that may use it, once one has.
+    #[schema(value_type = Option<String>)]
+    pub worker_id: Option<WorkerId>,
+    pub created_at: i64,
+    pub last_used_at: Option<i64>,
+}
+
+/// The answer to making a token: the only time its secret is shown.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+pub struct CreatedToken {
+    #[serde(flatten)]
+    pub token: Token,
+    pub secret: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditEntry {
+    pub ts: i64,
+    /// The token's id, or `admin` for the administrator's secret.
+    pub actor: String,
+    pub action: String,
+    pub target: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Session {
+    pub scope: Scope,
+    pub token_id: String,
+    pub name: String,
+    pub expires_at: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Health {
+    pub ok: bool,
+    pub mode: String,
+    /// Open event streams.
+    pub clients: u64,
+    pub nodes: u64,
+    pub version: String,
+    pub uptime_ms: i64,
+}
