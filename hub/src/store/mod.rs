@@ -3,6 +3,7 @@
 //! planner asks for, in one transaction a batch.
 
 mod error;
+pub mod sqlite;
 mod records;
 
 pub use error::Error;
