@@ -3,8 +3,10 @@
 //! planner asks for, in one transaction a batch.
 
 mod error;
-pub mod sqlite;
+#[cfg(test)]
+pub(crate) mod fake;
 mod records;
+pub mod sqlite;
 
 pub use error::Error;
 pub use records::*;

@@ -66,7 +66,13 @@ pub(super) fn append(
     Ok(LogAppend::Stored(at as u64))
 }
 
-fn add_chunk(connection: &Connection, limits: &Limits, log: i64, at: i64, piece: &[u8]) -> rusqlite::Result<()> {
+fn add_chunk(
+    connection: &Connection,
+    limits: &Limits,
+    log: i64,
+    at: i64,
+    piece: &[u8],
+) -> rusqlite::Result<()> {
     let mut swallowed = Vec::new();
     let (mut start, mut length) = (at, piece.len());
     {

@@ -63,7 +63,8 @@ impl SideFile {
         let unusable = |why: String| OpenError::Unusable { path: path.to_owned(), why };
         let connection = schema::open_writer(path)?;
         let readers = Readers::open(path).map_err(|error| unusable(error.to_string()))?;
-        let (inbox, thread) = writer::start(connection, limits).map_err(|error| unusable(error.to_string()))?;
+        let (inbox, thread) =
+            writer::start(connection, limits).map_err(|error| unusable(error.to_string()))?;
         Ok(Self {
             path: path.to_owned(),
             inbox: RwLock::new(Some(inbox)),
@@ -170,7 +171,11 @@ struct Readers {
 impl Readers {
     fn open(path: &Path) -> rusqlite::Result<Self> {
         let connections = (0..READERS).map(|_| schema::open_reader(path)).collect::<Result<_, _>>()?;
-        Ok(Self { path: path.to_owned(), free: Semaphore::new(READERS), connections: Mutex::new(connections) })
+        Ok(Self {
+            path: path.to_owned(),
+            free: Semaphore::new(READERS),
+            connections: Mutex::new(connections),
+        })
     }
 
     async fn read<T: Send + 'static>(

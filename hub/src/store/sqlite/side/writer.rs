@@ -67,8 +67,9 @@ impl Work {
                 Ok(Done::Nothing)
             }
             // The transaction around this took the write lock, which is the proof asked for.
-            Self::Ping => transaction
-                .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(Done::Nothing)),
+            Self::Ping => {
+                transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(Done::Nothing))
+            }
         }
     }
 }
