@@ -1,2 +1,4 @@
-pub mod store;
 pub mod adapter;
+pub mod fleet;
+pub mod solvers;
+pub mod store;
