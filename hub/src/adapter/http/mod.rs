@@ -2,3 +2,9 @@
 //! declared beside each route and enforced from that declaration.
 
 pub mod error;
+pub mod fleet;
+pub mod logs;
+mod range;
+pub mod solvers;
+pub mod sse;
+mod stub;
