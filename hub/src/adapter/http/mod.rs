@@ -8,3 +8,12 @@ mod range;
 pub mod solvers;
 pub mod sse;
 mod stub;
+
+#[cfg(test)]
+mod fleet_tests;
+#[cfg(test)]
+mod logs_tests;
+#[cfg(test)]
+mod solvers_tests;
+#[cfg(test)]
+mod test_rig;
