@@ -13,7 +13,7 @@ mod needs;
 mod set;
 mod workers;
 
-pub use changes::{Changes, CountKey};
+pub use changes::{Changes, CountKey, Inserted};
 pub use needs::{Found, KnownKey, Needs};
 
 use crate::{

@@ -72,9 +72,7 @@ pub(super) fn sessions(connection: &Connection) -> rusqlite::Result<Vec<SessionR
 }
 
 pub(super) fn save_session(connection: &Connection, session: &SessionRecord) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("DELETE FROM sessions WHERE expires_at < ?1")?
-        .execute([session.created_at])?;
+    connection.prepare_cached("DELETE FROM sessions WHERE expires_at < ?1")?.execute([session.created_at])?;
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO sessions (hash, token_id, created_at, expires_at) VALUES (?1, ?2, ?3, ?4)",
@@ -134,7 +132,9 @@ pub(super) fn operation(connection: &Connection, id: &str) -> rusqlite::Result<O
 
 pub(super) fn unfinished_operations(connection: &Connection) -> rusqlite::Result<Vec<Operation>> {
     connection
-        .prepare_cached(&format!("SELECT {OPERATION_COLUMNS} FROM operations WHERE done = 0 ORDER BY created_at"))?
+        .prepare_cached(&format!(
+            "SELECT {OPERATION_COLUMNS} FROM operations WHERE done = 0 ORDER BY created_at"
+        ))?
         .query_map([], read_operation)?
         .collect()
 }

@@ -91,7 +91,8 @@ pub(super) fn after(connection: &Connection, seq: u64, max: usize) -> rusqlite::
         .query_row([seq as i64 + 1], |row| row.get(0))
         .optional()?
         .unwrap_or(0);
-    let mut statement = connection.prepare_cached("SELECT first, data FROM events WHERE first >= ?1 ORDER BY first")?;
+    let mut statement =
+        connection.prepare_cached("SELECT first, data FROM events WHERE first >= ?1 ORDER BY first")?;
     let mut batches = statement.query(params![start])?;
     let mut events = Vec::new();
     while let Some(row) = batches.next()? {

@@ -89,10 +89,14 @@ fn only_status(filter: &JobFilter) -> Option<Status> {
 }
 
 /// An index to start from, and the condition that lets SQLite use it.
-fn index_for(connection: &Connection, filter: &JobFilter) -> rusqlite::Result<Option<(&'static str, &'static str)>> {
+fn index_for(
+    connection: &Connection,
+    filter: &JobFilter,
+) -> rusqlite::Result<Option<(&'static str, &'static str)>> {
     let Some(status) = only_status(filter) else { return Ok(None) };
-    let mut statement = connection
-        .prepare_cached("SELECT ifnull(sum(n), 0), ifnull(sum(n) FILTER (WHERE status = ?1), 0) FROM counts")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT ifnull(sum(n), 0), ifnull(sum(n) FILTER (WHERE status = ?1), 0) FROM counts",
+    )?;
     let (all, matching): (i64, i64) =
         statement.query_row([rows::status_number(status)], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if matching > all / RARE_SHARE {
@@ -101,7 +105,9 @@ fn index_for(connection: &Connection, filter: &JobFilter) -> rusqlite::Result<Op
     Ok(Some(match status {
         Status::Pending => ("jobs_lane", "j.lane IS NOT NULL"),
         Status::Assigned | Status::Running => ("jobs_live", "j.status IN (1, 2)"),
-        Status::Completed | Status::Failed | Status::Quarantined => ("jobs_finished", "j.finished_at IS NOT NULL"),
+        Status::Completed | Status::Failed | Status::Quarantined => {
+            ("jobs_finished", "j.finished_at IS NOT NULL")
+        }
     }))
 }
 

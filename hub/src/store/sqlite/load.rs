@@ -34,8 +34,10 @@ pub(super) fn planner(connection: &Connection) -> rusqlite::Result<Loaded> {
             Ok(((queue, kind, rows::status_of(row.get(2)?, 2)?), row.get(3)?))
         })?
         .collect::<rusqlite::Result<_>>()?;
-    let (next_job, next_event): (i64, i64) = connection
-        .query_row("SELECT next_job, next_event FROM position", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (next_job, next_event): (i64, i64) =
+        connection.query_row("SELECT next_job, next_event FROM position", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
     Ok(Loaded { lanes, counts, next_job, next_event: next_event.unsigned_abs() })
 }
 
@@ -75,7 +77,12 @@ pub(super) fn found(connection: &Connection, needs: &Needs) -> rusqlite::Result<
         let mut statement =
             connection.prepare_cached("SELECT result, hash, key, usage FROM results WHERE seq = ?1")?;
         let completion = statement.query_row([seq], |row| {
-            Ok(Completion { result: rows::text(row, 0)?, hash: row.get(1)?, key: row.get(2)?, usage: row.get(3)? })
+            Ok(Completion {
+                result: rows::text(row, 0)?,
+                hash: row.get(1)?,
+                key: row.get(2)?,
+                usage: row.get(3)?,
+            })
         });
         found.completions.extend(completion.optional()?.map(|completion| (*seq, completion)));
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 /// "ForF": marks a file as one of ours.
-pub const APPLICATION_ID: i32 = 0x466f_7246;
+const APPLICATION_ID: i32 = 0x466f_7246;
 
 const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_jobs.sql")];
 
@@ -33,8 +33,8 @@ pub(super) fn writer(path: &Path) -> anyhow::Result<Connection> {
     if !fresh {
         check_header(path)?;
     }
-    let mut connection =
-        Connection::open(path).with_context(|| format!("cannot open the database {shown}; check the path and its permissions"))?;
+    let mut connection = Connection::open(path)
+        .with_context(|| format!("cannot open the database {shown}; check the path and its permissions"))?;
     let result = prepare(&mut connection, fresh);
     result.map_err(|error| explain(error, path))?;
     Ok(connection)
@@ -65,7 +65,9 @@ pub fn lock_for_hub(path: &Path) -> anyhow::Result<File> {
             "the database {} is already served by another hub; stop that one first, or set SQLITE_PATH to another file",
             path.display()
         ),
-        Err(TryLockError::Error(error)) => Err(anyhow!(error).context("cannot lock the database for this hub")),
+        Err(TryLockError::Error(error)) => {
+            Err(anyhow!(error).context("cannot lock the database for this hub"))
+        }
     }
 }
 
@@ -140,8 +142,10 @@ fn migrate(connection: &mut Connection) -> anyhow::Result<()> {
     getrandom::fill(&mut epoch).map_err(|error| anyhow!("no randomness from the system: {error}"))?;
     // 48 bits: exact in every JSON reader.
     let epoch = i64::from_be_bytes(epoch) & 0xffff_ffff_ffff;
-    transaction
-        .execute("INSERT OR IGNORE INTO position (id, epoch, next_job, next_event) VALUES (1, ?1, 1, 1)", [epoch])?;
+    transaction.execute(
+        "INSERT OR IGNORE INTO position (id, epoch, next_job, next_event) VALUES (1, ?1, 1, 1)",
+        [epoch],
+    )?;
     check_schema(&transaction)?;
     transaction.commit()?;
     Ok(())
@@ -161,7 +165,9 @@ fn check_schema(connection: &Connection) -> anyhow::Result<()> {
     };
     let (expected, found) = (shape(&pristine)?, shape(connection)?);
     if let Some((name, _)) = expected.iter().find(|item| !found.contains(item)) {
-        bail!("the database's schema is damaged: '{name}' is missing or was changed; restore it from a backup");
+        bail!(
+            "the database's schema is damaged: '{name}' is missing or was changed; restore it from a backup"
+        );
     }
     Ok(())
 }

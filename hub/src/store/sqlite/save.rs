@@ -17,7 +17,9 @@ pub(super) fn changes(connection: &Connection, changes: &Changes) -> rusqlite::R
     }
     for (seq, completion) in &changes.completions {
         connection
-            .prepare_cached("INSERT INTO results (seq, result, hash, key, usage) VALUES (?1, ?2, ?3, ?4, ?5)")?
+            .prepare_cached(
+                "INSERT INTO results (seq, result, hash, key, usage) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
             .execute(params![seq, &*completion.result, completion.hash, completion.key, completion.usage])?;
     }
     for entry in &changes.entries {
@@ -43,7 +45,9 @@ pub(super) fn changes(connection: &Connection, changes: &Changes) -> rusqlite::R
     }
     for (seq, progress) in &changes.progress {
         connection
-            .prepare_cached("INSERT OR REPLACE INTO progress (seq, percent, message, at) VALUES (?1, ?2, ?3, ?4)")?
+            .prepare_cached(
+                "INSERT OR REPLACE INTO progress (seq, percent, message, at) VALUES (?1, ?2, ?3, ?4)",
+            )?
             .execute(params![seq, progress.percent, progress.message, progress.at])?;
     }
     workers(connection, changes)?;
@@ -119,7 +123,14 @@ fn insert(connection: &Connection, inserted: &Inserted) -> rusqlite::Result<()> 
             "INSERT INTO specs (seq, params, tags, command, solver_url, solver_checksum) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?
-        .execute(params![job.seq, &*spec.params, tags, spec.command, spec.solver_url, spec.solver_checksum])?;
+        .execute(params![
+            job.seq,
+            &*spec.params,
+            tags,
+            spec.command,
+            spec.solver_url,
+            spec.solver_checksum
+        ])?;
     for tag in &spec.tags {
         connection
             .prepare_cached("INSERT OR IGNORE INTO tags (tag, seq) VALUES (?1, ?2)")?

@@ -24,7 +24,10 @@ pub(super) fn select_jobs(from_hint: &str, rest: &str) -> String {
 }
 
 /// Reads one row of [`select_jobs`], with the job's number and its size in bytes.
-pub(super) fn job(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<(i64, usize, forge_shared::Job)> {
+pub(super) fn job(
+    connection: &Connection,
+    row: &Row<'_>,
+) -> rusqlite::Result<(i64, usize, forge_shared::Job)> {
     const COLD: usize = JOB_COLUMN_COUNT;
     let job = rows::job(row)?;
     let spec = rows::spec(row, COLD)?;

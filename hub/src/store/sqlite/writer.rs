@@ -152,7 +152,12 @@ impl Writer {
         None
     }
 
-    fn batch(&mut self, mind: &mut Option<Mind>, parked: &mut HashMap<Ticket, Respond>, requests: Vec<Request>) {
+    fn batch(
+        &mut self,
+        mind: &mut Option<Mind>,
+        parked: &mut HashMap<Ticket, Respond>,
+        requests: Vec<Request>,
+    ) {
         let mut commands = Vec::with_capacity(requests.len());
         let mut notes = Vec::with_capacity(requests.len());
         let mut responds = Vec::with_capacity(requests.len());
@@ -324,7 +329,9 @@ impl Weight {
     fn add(&mut self, command: &Command) {
         const ROW: usize = 512;
         match command {
-            Command::Enqueue(jobs) => self.bytes += jobs.iter().map(|job| ROW + job.spec.params.len()).sum::<usize>(),
+            Command::Enqueue(jobs) => {
+                self.bytes += jobs.iter().map(|job| ROW + job.spec.params.len()).sum::<usize>()
+            }
             Command::Claim(claim) => self.claims += claim.max as usize,
             Command::Report(reports) => {
                 self.bytes += reports
