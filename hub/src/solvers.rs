@@ -372,7 +372,7 @@ mod tests {
         let long = b"twenty-one bytes long";
         let refused = put(&solvers, &sha256(long), long).await.unwrap_err();
         assert!(matches!(refused, PutError::TooLarge(20)));
-        assert_eq!(files(folder.path()), [PathBuf::new(); 0]);
+        assert!(files(folder.path()).is_empty());
     }
 
     #[tokio::test]
@@ -393,7 +393,7 @@ mod tests {
         assert!(upload.write(Bytes::from_static(b"ab")).await);
         drop(upload);
         solvers.settled().await;
-        assert_eq!(files(folder.path()), [PathBuf::new(); 0]);
+        assert!(files(folder.path()).is_empty());
     }
 
     #[tokio::test]
@@ -402,7 +402,7 @@ mod tests {
         drop(Solvers::open(folder.path(), BYTES_MAX).unwrap());
         fs::write(folder.path().join(INCOMING).join("left"), "half").unwrap();
         Solvers::open(folder.path(), BYTES_MAX).unwrap();
-        assert_eq!(files(folder.path()), [PathBuf::new(); 0]);
+        assert!(files(folder.path()).is_empty());
     }
 
     #[tokio::test]

@@ -1,5 +1,5 @@
 //! STAND-IN, to be deleted at merge: the application state, the caller and the extractors that
-//! the real modules `app`, `auth`, `json` and `query` bring.
+//! the real modules `app`, `auth`, `caller`, `json` and `query` bring, under the same names.
 
 use super::{
     error::{ApiError, ApiResult},
@@ -8,12 +8,12 @@ use super::{
 };
 use crate::{fleet::Fleet, solvers::Solvers, store::Store};
 use axum::{
-    body::Body as HttpBody,
-    extract::{FromRequest, FromRequestParts, Request},
+    extract::{FromRequest, FromRequestParts, RawPathParams, Request},
     http::{StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use forge_shared::{WorkerId, request::Scope};
+use bytes::Bytes;
+use forge_shared::{Invalid, WorkerId, response::AuditEntry};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{str::FromStr, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
@@ -55,28 +55,40 @@ impl Auth {
 }
 
 pub struct Caller {
-    pub scope: Scope,
-    pub actor: String,
-    pub revoked: CancellationToken,
+    revoked: CancellationToken,
+}
+
+impl Caller {
+    pub fn revoked(&self) -> &CancellationToken {
+        &self.revoked
+    }
+
+    pub fn note(
+        &self,
+        ts: i64,
+        action: &str,
+        target: impl Into<String>,
+        detail: Option<String>,
+    ) -> AuditEntry {
+        AuditEntry { ts, actor: "admin".to_owned(), action: action.to_owned(), target: target.into(), detail }
+    }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
-    async fn from_request_parts(_parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
-        Ok(Self { scope: Scope::Admin, actor: "admin".to_owned(), revoked: CancellationToken::new() })
+    async fn from_request_parts(_parts: &mut Parts, _state: &S) -> ApiResult<Self> {
+        Ok(Self { revoked: CancellationToken::new() })
     }
 }
 
-pub(super) struct Body<T>(pub T);
+pub struct Body<T, const MAX: usize = { 2 << 20 }>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S: Send + Sync, T: DeserializeOwned, const MAX: usize> FromRequest<S> for Body<T, MAX> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request<HttpBody>, _state: &S) -> Result<Self, ApiError> {
-        let bytes = axum::body::to_bytes(request.into_body(), 32 << 20)
-            .await
-            .map_err(|error| ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", error.to_string()))?;
+    async fn from_request(request: Request, _state: &S) -> ApiResult<Self> {
+        let bytes = read(request, MAX).await?;
         let parser = &mut serde_json::Deserializer::from_slice(&bytes);
         serde_path_to_error::deserialize(parser)
             .map(Self)
@@ -84,12 +96,27 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
-pub(super) struct Query<T>(pub T);
+pub async fn read(request: Request, max: usize) -> ApiResult<Bytes> {
+    axum::body::to_bytes(request.into_body(), max)
+        .await
+        .map_err(|error| ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", error.to_string()))
+}
+
+pub struct Json<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_vec(&self.0).expect("answers are always JSON");
+        ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+    }
+}
+
+pub struct Query<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
         axum::extract::Query::<T>::from_request_parts(parts, state)
             .await
             .map(|query| Self(query.0))
@@ -97,20 +124,16 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     }
 }
 
-pub(super) struct PathId<T>(pub T);
+pub struct PathId<T>(pub T);
 
-impl<S: Send + Sync, T: FromStr<Err = forge_shared::Invalid>> FromRequestParts<S> for PathId<T> {
+impl<S: Send + Sync, T: FromStr<Err = Invalid>> FromRequestParts<S> for PathId<T> {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let text = axum::extract::Path::<String>::from_request_parts(parts, state)
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
+        let params = RawPathParams::from_request_parts(parts, state)
             .await
-            .map_err(|error| ApiError::invalid("id", error.body_text()))?;
-        text.parse().map(Self).map_err(|error| ApiError::invalid("id", error.to_string()))
+            .map_err(|_| ApiError::invalid("id", "the path is not UTF-8"))?;
+        let (name, text) = params.iter().next().expect("the route has a parameter");
+        text.parse().map(Self).map_err(|Invalid(why)| ApiError::invalid(name, why))
     }
-}
-
-pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
-    let body = serde_json::to_vec(value).expect("answers are always JSON");
-    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
