@@ -3,22 +3,22 @@
 use super::{
     error::{ApiError, ApiResult},
     sse::{Ends, Open, Watcher},
-    stub::{App, Caller, PathId, Query, json},
+    stand_in::{App, Caller, Json, PathId, Query, read as read_body},
 };
 use crate::store::{LogAppend, LogSlice, Store};
 use axum::{
     body::Body,
-    extract::State,
+    extract::{Request, State},
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use forge_engine::{Command, Reply, command::Holder};
 use forge_shared::{
     JobId, LeaseId, WorkerId,
     response::{ErrorBody, LogOffset},
 };
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, stream};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::HashMap,
@@ -26,10 +26,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::{
-    sync::watch,
-    time::{sleep, timeout},
-};
+use tokio::{sync::watch, time::sleep};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -120,7 +117,7 @@ struct WrongOffset {
 /// Bytes that the hub has already are not stored again, so an append whose answer was lost can
 /// be sent again. The newest 16 MiB of an attempt are kept. May lose its last seconds.
 #[utoipa::path(
-    post, path = "/api/jobs/{id}/logs", tag = "logs",
+    post, path = "/api/jobs/{id}/logs", tag = "work",
     params(("id" = String, Path, description = "The job"), Append),
     request_body(content = Vec<u8>, description = "Raw bytes, at most 1 MiB", content_type = "application/octet-stream"),
     responses(
@@ -142,10 +139,10 @@ async fn append(
     caller: Caller,
     PathId(job): PathId<JobId>,
     Query(query): Query<Append>,
-    body: Body,
+    request: Request,
 ) -> ApiResult<Response> {
     app.auth.bind_worker(&caller, &query.worker_id).await?;
-    let bytes = take(body, app.body_idle).await?;
+    let bytes = read_body(request, APPEND_BYTES_MAX).await?;
     let holder = Holder { worker: query.worker_id, lease: query.lease_id };
     let attempt = match app.store.submit(Command::CheckLease { job: job.clone(), holder }, None).await?? {
         Reply::Alive { attempt, .. } => attempt,
@@ -158,35 +155,12 @@ async fn append(
     match app.store.append_log(&job, attempt, query.offset, bytes).await? {
         LogAppend::Stored(offset) => {
             app.log_wakes.wake(&job);
-            Ok(json(StatusCode::OK, &LogOffset { offset }))
+            Ok(Json(LogOffset { offset }).into_response())
         }
         LogAppend::Gap(offset) => {
             let error = format!("the hub has {offset} bytes of this log; send on from there");
-            Ok(json(StatusCode::RANGE_NOT_SATISFIABLE, &WrongOffset { error, code: "wrong_offset", offset }))
-        }
-    }
-}
-
-async fn take(body: Body, idle: Duration) -> ApiResult<Bytes> {
-    let mut pieces = body.into_data_stream();
-    let mut all = BytesMut::new();
-    loop {
-        match timeout(idle, pieces.next()).await {
-            Ok(Some(Ok(piece))) if all.len() + piece.len() <= APPEND_BYTES_MAX => {
-                all.extend_from_slice(&piece)
-            }
-            Ok(Some(Ok(_))) => {
-                let why = format!("one append has at most {APPEND_BYTES_MAX} bytes; send several");
-                return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", why));
-            }
-            Ok(Some(Err(_))) => {
-                return Err(ApiError::new(StatusCode::BAD_REQUEST, "incomplete_body", "the body broke off"));
-            }
-            Ok(None) => return Ok(all.freeze()),
-            Err(_) => {
-                let why = "the body stalled; send it again";
-                return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "body_stalled", why));
-            }
+            let body = Json(WrongOffset { error, code: "wrong_offset", offset });
+            Ok((StatusCode::RANGE_NOT_SATISFIABLE, body).into_response())
         }
     }
 }
@@ -205,7 +179,7 @@ struct Read {
 
 /// Read or follow the log of one attempt
 #[utoipa::path(
-    get, path = "/api/jobs/{id}/logs", tag = "logs",
+    get, path = "/api/jobs/{id}/logs", tag = "jobs",
     params(("id" = String, Path, description = "The job"), Read),
     responses(
         (status = 200, description = "The bytes as they were written", body = String, content_type = "text/plain",
@@ -230,7 +204,7 @@ async fn read(
     let follow = match query.follow {
         None | Some(0) => false,
         Some(1) => true,
-        Some(_) => return Err(ApiError::invalid("follow", "must be 0 or 1")),
+        Some(_) => return Err(ApiError::invalid("follow", "follow: must be 0 or 1")),
     };
     let job = app.store.job(&id).await?.ok_or_else(|| ApiError::not_found("job"))?;
     // Whoever follows a job that nobody has claimed yet waits for its first attempt.
@@ -255,7 +229,7 @@ async fn read(
         follower,
         over: false,
     };
-    let ends = Ends { stop: app.stop.clone(), revoked: caller.revoked.clone() };
+    let ends = Ends { stop: app.stop.clone(), revoked: caller.revoked().clone() };
     Ok(respond(watcher, ends, headers, reader.pieces()))
 }
 

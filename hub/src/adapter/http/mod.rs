@@ -7,7 +7,7 @@ pub mod logs;
 mod range;
 pub mod solvers;
 pub mod sse;
-mod stub;
+pub mod stand_in;
 
 #[cfg(test)]
 mod fleet_tests;
