@@ -1,2 +1,3 @@
-pub mod store;
 pub mod adapter;
+pub mod secret;
+pub mod store;
