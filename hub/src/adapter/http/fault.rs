@@ -14,7 +14,7 @@ pub(super) fn invalid(path: &Path, said: &str) -> ApiError {
     let mut field = render(path);
     if let Some(name) = inside {
         // The path ends with the name already when the error came from its value.
-        let ends_with_it = match path.iter().last() {
+        let ends_with_it = match path.iter().next_back() {
             Some(Segment::Map { key }) => *key == name,
             _ => false,
         };

@@ -60,39 +60,45 @@ pub(super) struct Visit {
     origin: Option<HeaderValue>,
 }
 
-/// Looks at a request before it is routed. `Err` answers it at once.
+/// Looks at a request before it is routed, and answers it at once if it need not be.
 pub(super) fn arrive<B>(
     request: &Request<B>,
     origins: &Origins,
     headers_max: usize,
-) -> Result<Visit, (Visit, Response)> {
+) -> (Visit, Option<Response>) {
     let headers = request.headers();
     let api = request.uri().path().starts_with("/api");
     let mut visit = Visit { api, origin: None };
     if headers.len() > headers_max {
         let why = format!("a request may have at most {headers_max} headers");
         let error = ApiError::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "too_many_headers", why);
-        return Err((visit, error.into_response()));
+        return (visit, Some(error.into_response()));
     }
-    if !origins.0.is_empty() {
-        visit.origin = headers.get(header::ORIGIN).filter(|origin| origins.contains(origin)).cloned();
-        let preflight = request.method() == Method::OPTIONS
-            && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
-            && visit.origin.is_some();
-        if preflight {
-            let permission = [
-                (header::ACCESS_CONTROL_ALLOW_METHODS, PREFLIGHT_METHODS),
-                (header::ACCESS_CONTROL_ALLOW_HEADERS, PREFLIGHT_HEADERS),
-                (header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600")),
-            ];
-            return Err((visit, (StatusCode::NO_CONTENT, permission).into_response()));
-        }
+    if origins.0.is_empty() {
+        return (visit, None);
     }
-    Ok(visit)
+    visit.origin = headers.get(header::ORIGIN).filter(|origin| origins.contains(origin)).cloned();
+    let preflight = request.method() == Method::OPTIONS
+        && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+        && visit.origin.is_some();
+    let answer = preflight.then(|| {
+        let permission = [
+            (header::ACCESS_CONTROL_ALLOW_METHODS, PREFLIGHT_METHODS),
+            (header::ACCESS_CONTROL_ALLOW_HEADERS, PREFLIGHT_HEADERS),
+            (header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600")),
+        ];
+        (StatusCode::NO_CONTENT, permission).into_response()
+    });
+    (visit, answer)
 }
 
 /// Adds to an answer whatever its handler did not set itself.
-pub(super) fn leave(visit: Visit, headers: &mut HeaderMap) {
+pub(super) fn leave<B>(visit: Visit, response: &mut Response<B>) {
+    let unauthorized = response.status() == StatusCode::UNAUTHORIZED;
+    let headers = response.headers_mut();
+    if unauthorized {
+        set_default(headers, header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
     set_default(headers, header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY);
     set_default(headers, header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     set_default(headers, header::REFERRER_POLICY, NO_REFERRER);
@@ -125,10 +131,11 @@ mod tests {
     }
 
     fn answer_to(request: &Request<()>, origins: &Origins) -> HeaderMap {
-        let visit = arrive(request, origins, 64).unwrap_or_else(|_| panic!("it is routed"));
-        let mut headers = HeaderMap::new();
-        leave(visit, &mut headers);
-        headers
+        let (visit, answer) = arrive(request, origins, 64);
+        assert!(answer.is_none());
+        let mut response = Response::new(());
+        leave(visit, &mut response);
+        response.headers().clone()
     }
 
     #[test]
@@ -161,7 +168,7 @@ mod tests {
             "/api/jobs",
             &[("origin", "https://a.example"), ("access-control-request-method", "POST")],
         );
-        let (_, answer) = arrive(&asks, &origins, 64).err().unwrap();
+        let answer = arrive(&asks, &origins, 64).1.unwrap();
         assert_eq!(answer.status(), StatusCode::NO_CONTENT);
         assert!(answer.headers().contains_key(header::ACCESS_CONTROL_ALLOW_METHODS));
     }

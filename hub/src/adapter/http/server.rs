@@ -211,16 +211,12 @@ impl Service<Request<Incoming>> for Exchange {
 
     fn call(&self, mut request: Request<Incoming>) -> Answering {
         let turn = Some(self.turns.begin());
-        match headers::arrive(&request, &self.origins, self.headers_max) {
-            Ok(visit) => {
-                request.extensions_mut().insert(self.connection);
-                let routed = tower::Service::call(&mut self.router.clone(), request);
-                Answering { routed: Some(routed), refused: None, visit: Some(visit), turn }
-            }
-            Err((visit, response)) => {
-                Answering { routed: None, refused: Some(response), visit: Some(visit), turn }
-            }
-        }
+        let (visit, refused) = headers::arrive(&request, &self.origins, self.headers_max);
+        let routed = refused.is_none().then(|| {
+            request.extensions_mut().insert(self.connection);
+            tower::Service::call(&mut self.router.clone(), request)
+        });
+        Answering { routed, refused, visit: Some(visit), turn }
     }
 }
 
@@ -247,7 +243,7 @@ impl Future for Answering {
             None => me.refused.take().expect("a refused request has its answer"),
         };
         if let Some(visit) = me.visit.take() {
-            headers::leave(visit, response.headers_mut());
+            headers::leave(visit, &mut response);
         }
         let turn = me.turn.take();
         Poll::Ready(Ok(response.map(|body| Answer { body, turn })))

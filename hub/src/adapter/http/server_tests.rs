@@ -1,5 +1,6 @@
 use super::*;
-use axum::routing::get;
+use crate::adapter::http::json;
+use axum::routing::{get, post};
 use std::{sync::Arc, time::Instant};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -225,4 +226,49 @@ async fn answers_carry_the_common_headers_and_requests_know_their_peer() {
     stream.write_all(REQUEST).await.unwrap();
     let answer = answer(&mut stream).await;
     assert!(answer.contains("content-security-policy: default-src 'self'"), "{answer}");
+}
+
+async fn echo(json::Body(value): json::Body<serde_json::Value>) -> json::Json<serde_json::Value> {
+    json::Json(value)
+}
+
+#[tokio::test]
+async fn bodies_are_read_whole_in_pieces_and_in_chunks() {
+    let hub = Running::new(Router::new().route("/", post(echo)), limits()).await;
+    let mut stream = hub.connect().await;
+    let (head, length) = ("POST / HTTP/1.1\r\nhost: hub\r\n", "content-length: 7\r\n\r\n");
+    let chunked = "transfer-encoding: chunked\r\n\r\n2\r\n\"h\r\n5\r\nello\"\r\n0\r\n\r\n";
+    for pieces in [
+        vec![format!("{head}{length}\"hello\"")],
+        vec![format!("{head}{length}\"he"), "llo\"".to_owned()],
+        vec![format!("{head}{chunked}")],
+    ] {
+        for piece in pieces {
+            stream.write_all(piece.as_bytes()).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        let mut text = Vec::new();
+        while !text.ends_with(b"\"hello\"") {
+            assert_ne!(stream.read_buf(&mut text).await.unwrap(), 0, "{}", String::from_utf8_lossy(&text));
+        }
+        assert!(text.starts_with(b"HTTP/1.1 200 "));
+    }
+}
+
+#[tokio::test]
+async fn stalled_and_oversized_bodies_are_refused_while_they_come() {
+    let limits = ServerLimits { body_idle_timeout: Duration::from_millis(50), ..limits() };
+    let hub = Running::new(Router::new().route("/", post(echo)), limits).await;
+    for (rest_of_request, status) in [
+        ("content-length: 7\r\n\r\n\"he", "408"),
+        ("content-length: 7\r\n\r\n", "408"),
+        ("transfer-encoding: chunked\r\n\r\n2\r\n\"h\r\n", "408"),
+        ("content-length: 99999999\r\n\r\n", "413"),
+    ] {
+        let mut stream = hub.connect().await;
+        let request = format!("POST / HTTP/1.1\r\nhost: hub\r\n{rest_of_request}");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let answer = String::from_utf8(rest(&mut stream).await).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+    }
 }
