@@ -1,28 +1,17 @@
-//! JSON in and out. A body is read within a size and a time limit, checked, and turned into a
-//! type; whatever is wrong is said in the caller's terms. Messages name fields and say what was
+//! JSON in and out. A body is read within its limits, checked, and turned into a type; whatever is wrong is said in the caller's terms. Messages name fields and say what was
 //! expected, and never repeat a value: it might be a secret.
 
 use axum::{
-    body::Bytes,
     extract::{FromRequest, Request},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use bytes::BytesMut;
-use http_body::{Body as HttpBody, Frame};
 use serde::{Serialize, de::DeserializeOwned};
-use std::{
-    future::{Future, poll_fn},
-    pin::Pin,
-    task::{Context, Poll},
-    time::Duration,
-};
-use tokio::time::Sleep;
 
 use super::{
+    body,
     error::{ApiError, ApiResult},
     fault,
-    server::Connection,
 };
 
 /// The largest body of a route that does not say otherwise.
@@ -32,12 +21,6 @@ pub const BODY_BYTES_MAX: usize = 2 << 20;
 /// serde_json's own limit.
 const DEPTH_MAX: usize = 64;
 
-/// Memory set aside on the word of a `Content-Length` alone.
-const RESERVE_BYTES_MAX: usize = 64 << 10;
-
-/// Used when a request did not come through the server's accept loop.
-const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// A request's JSON body of at most `MAX` bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Body<T, const MAX: usize = BODY_BYTES_MAX>(pub T);
@@ -46,7 +29,7 @@ impl<T: DeserializeOwned, S: Send + Sync, const MAX: usize> FromRequest<S> for B
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> ApiResult<Self> {
-        let bytes = read(request, MAX).await?;
+        let bytes = body::read(request, MAX).await?;
         parse(&bytes).map(Self)
     }
 }
@@ -73,103 +56,6 @@ impl<T: Serialize> IntoResponse for Json<T> {
                     "the answer could not be written",
                 )
                 .into_response()
-            }
-        }
-    }
-}
-
-/// Reads a whole body of at most `max` bytes whose sender does not pause for too long.
-pub async fn read(request: Request, max: usize) -> ApiResult<Bytes> {
-    let idle = request
-        .extensions()
-        .get::<Connection>()
-        .map_or(BODY_IDLE_TIMEOUT, |connection| connection.body_idle_timeout);
-    let announced = content_length(request.headers()).unwrap_or(0);
-    if announced > max as u64 {
-        return Err(too_large(max));
-    }
-    let mut frames = Frames { body: request.into_body(), idle, yielded: false, timer: None };
-    let Some(first) = frames.next_data().await? else { return Ok(Bytes::new()) };
-    if first.len() > max {
-        return Err(too_large(max));
-    }
-    if frames.body.is_end_stream() {
-        return Ok(first);
-    }
-    let reserve = usize::try_from(announced)
-        .unwrap_or(usize::MAX)
-        .clamp(first.len(), RESERVE_BYTES_MAX.max(first.len()));
-    let mut all = BytesMut::with_capacity(reserve);
-    all.extend_from_slice(&first);
-    while let Some(data) = frames.next_data().await? {
-        if all.len() + data.len() > max {
-            return Err(too_large(max));
-        }
-        all.extend_from_slice(&data);
-    }
-    Ok(all.freeze())
-}
-
-fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-fn too_large(max: usize) -> ApiError {
-    ApiError::new(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        "too_large",
-        format!("the body may have at most {max} bytes"),
-    )
-}
-
-/// A body's frames, each within the idle timeout.
-struct Frames {
-    body: axum::body::Body,
-    idle: Duration,
-    yielded: bool,
-    timer: Option<Pin<Box<Sleep>>>,
-}
-
-impl Frames {
-    async fn next_data(&mut self) -> ApiResult<Option<Bytes>> {
-        self.timer = None;
-        loop {
-            match poll_fn(|cx| self.poll_frame(cx)).await? {
-                None => return Ok(None),
-                Some(frame) => match frame.into_data() {
-                    Ok(data) if data.is_empty() => {}
-                    Ok(data) => return Ok(Some(data)),
-                    Err(_trailers) => {}
-                },
-            }
-        }
-    }
-
-    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<ApiResult<Option<Frame<Bytes>>>> {
-        match Pin::new(&mut self.body).poll_frame(cx) {
-            Poll::Ready(None) => Poll::Ready(Ok(None)),
-            Poll::Ready(Some(Ok(frame))) => Poll::Ready(Ok(Some(frame))),
-            Poll::Ready(Some(Err(_))) => Poll::Ready(Err(ApiError::new(
-                StatusCode::BAD_REQUEST,
-                "body_broken",
-                "the body ended before it was complete",
-            ))),
-            // hyper hands the first bytes over only after they were asked for, even when they
-            // are already here. Looking once more spares nearly every request a timer.
-            Poll::Pending if !self.yielded => {
-                self.yielded = true;
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            Poll::Pending => {
-                let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.idle)));
-                timer.as_mut().poll(cx).map(|()| {
-                    Err(ApiError::new(
-                        StatusCode::REQUEST_TIMEOUT,
-                        "body_stalled",
-                        format!("no byte of the body came for {} ms", self.idle.as_millis()),
-                    ))
-                })
             }
         }
     }
@@ -255,14 +141,11 @@ fn explain<T: DeserializeOwned>(text: &str, error: &serde_json::Error) -> ApiErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::body::Body as AxumBody;
     use forge_shared::{
         JobId,
         request::{Bulk, NewJob, NewToken},
     };
-    use futures_util::StreamExt;
     use serde::Deserialize;
-    use std::convert::Infallible;
 
     #[track_caller]
     fn refused<T: DeserializeOwned>(text: &str, code: &str, field: Option<&str>, says: &str) {
@@ -370,31 +253,5 @@ mod tests {
         refused::<NewJob>(&nested(100_000), "too_deep", None, "at most 64");
         let brackets_in_text = format!(r#"{{"type":"t","params":"\"{}"}}"#, "[".repeat(100));
         assert!(parse::<NewJob>(brackets_in_text.as_bytes()).is_ok());
-    }
-
-    fn streaming(chunks: Vec<&'static str>, then_stall: bool) -> Request {
-        let chunks = futures_util::stream::iter(chunks.into_iter().map(Ok::<_, Infallible>));
-        if then_stall {
-            Request::new(AxumBody::from_stream(chunks.chain(futures_util::stream::pending())))
-        } else {
-            Request::new(AxumBody::from_stream(chunks))
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn stalled_body_is_given_up() {
-        let error = read(streaming(vec!["{\"a\""], true), 1_000).await.unwrap_err();
-        assert_eq!((error.status, &*error.body.code), (StatusCode::REQUEST_TIMEOUT, "body_stalled"));
-    }
-
-    #[tokio::test]
-    async fn size_is_limited_at_once_when_announced_and_else_as_it_comes() {
-        let mut announced = streaming(vec![], true);
-        announced.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(1_001));
-        for request in [announced, streaming(vec!["123456"; 200], true)] {
-            let error = read(request, 1_000).await.unwrap_err();
-            assert_eq!((error.status, &*error.body.code), (StatusCode::PAYLOAD_TOO_LARGE, "too_large"));
-        }
-        assert_eq!(read(streaming(vec!["12", "", "34"], false), 4).await.unwrap(), "1234");
     }
 }

@@ -4,6 +4,7 @@
 pub mod app;
 pub mod audit;
 pub mod auth;
+pub mod body;
 pub mod caller;
 mod connections;
 pub mod docs;
