@@ -4,7 +4,7 @@
 use axum::{
     Router,
     body::{Body, Bytes},
-    http::{Request, Response},
+    http::{Method, Request, Response, StatusCode},
     routing::future::RouteFuture,
 };
 use http_body::{Body as HttpBody, Frame, SizeHint};
@@ -18,7 +18,7 @@ use std::{
     net::SocketAddr,
     pin::{Pin, pin},
     task::{Context, Poll, ready},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -175,6 +175,7 @@ async fn converse(
 ) {
     // Answers are small and whole; waiting to fill packets would only delay them.
     let _ = stream.set_nodelay(true);
+    drop_when_vanished(&stream, limits.write_stall_timeout);
     let patience = Patience {
         header: limits.header_timeout,
         idle: limits.idle_timeout,
@@ -195,6 +196,16 @@ async fn converse(
     }
 }
 
+/// A machine that lost its network sends no goodbye, and a stream's small writes to it fit into
+/// the socket's buffer for a long time. The kernel knows that nobody acknowledges them.
+#[cfg(target_os = "linux")]
+fn drop_when_vanished(stream: &TcpStream, after: Duration) {
+    let _ = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(after));
+}
+
+#[cfg(not(target_os = "linux"))]
+fn drop_when_vanished(_: &TcpStream, _: Duration) {}
+
 /// One connection's way into the router.
 struct Exchange {
     router: Router,
@@ -211,12 +222,13 @@ impl Service<Request<Incoming>> for Exchange {
 
     fn call(&self, mut request: Request<Incoming>) -> Answering {
         let turn = Some(self.turns.begin());
+        let noted = tracing::enabled!(tracing::Level::DEBUG).then(|| Noted::new(&request));
         let (visit, refused) = headers::arrive(&request, &self.origins, self.headers_max);
         let routed = refused.is_none().then(|| {
             request.extensions_mut().insert(self.connection);
             tower::Service::call(&mut self.router.clone(), request)
         });
-        Answering { routed, refused, visit: Some(visit), turn }
+        Answering { routed, refused, visit: Some(visit), turn, noted }
     }
 }
 
@@ -227,6 +239,26 @@ pin_project! {
         refused: Option<Response<Body>>,
         visit: Option<Visit>,
         turn: Option<Turn>,
+        noted: Option<Box<Noted>>,
+    }
+}
+
+/// A request as the log shows it: without its query, which is the caller's business.
+struct Noted {
+    method: Method,
+    path: String,
+    start: Instant,
+}
+
+impl Noted {
+    fn new(request: &Request<Incoming>) -> Box<Self> {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        Box::new(Self { method, path, start: Instant::now() })
+    }
+
+    fn answered(&self, status: StatusCode) {
+        let duration_ms = self.start.elapsed().as_secs_f64() * 1_000.0;
+        tracing::debug!(method = %self.method, path = self.path, status = status.as_u16(), duration_ms, "request");
     }
 }
 
@@ -244,6 +276,9 @@ impl Future for Answering {
         };
         if let Some(visit) = me.visit.take() {
             headers::leave(visit, &mut response);
+        }
+        if let Some(noted) = me.noted {
+            noted.answered(response.status());
         }
         let turn = me.turn.take();
         Poll::Ready(Ok(response.map(|body| Answer { body, turn })))
