@@ -4,9 +4,12 @@
 pub mod adapter;
 pub mod background;
 pub mod clock;
+pub mod config;
 pub mod events;
 pub mod fleet;
 pub mod hub;
 pub mod metrics;
+pub mod secret;
+pub mod service;
 pub mod solvers;
 pub mod store;

@@ -1,9 +1,12 @@
 //! Metrics: what agents push and what dashboards read of it.
 
 use super::{
+    app::App,
+    caller::Caller,
     error::{ApiError, ApiResult},
+    json::Body,
+    query::{PathId, Query},
     sse::{self, Ends},
-    stand_in::{App, Body, Caller, PathId, Query},
 };
 use crate::fleet::{BATCH_MAX, Measured, RING_MAX, Refused};
 use axum::{

@@ -97,7 +97,9 @@ async fn enqueue_batch(
     let jobs = new
         .into_iter()
         .enumerate()
-        .map(|(index, new)| new_job::checked(new, None, now).map_err(|error| error.within(&format!("[{index}]"))))
+        .map(|(index, new)| {
+            new_job::checked(new, None, now).map_err(|error| error.within(&format!("[{index}]")))
+        })
         .collect::<ApiResult<Vec<_>>>()?;
     let Reply::Enqueued(answers) = app.hub.submit(Command::Enqueue(jobs), None).await? else {
         return Err(ApiError::unexpected());

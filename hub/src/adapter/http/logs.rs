@@ -1,11 +1,18 @@
 //! What a job writes while it runs: agents append, people read and follow.
 
 use super::{
+    app::App,
+    body::read as read_body,
+    caller::Caller,
     error::{ApiError, ApiResult},
-    sse::{Ends, Open, Watcher},
-    stand_in::{App, Caller, Json, PathId, Query, read as read_body},
+    json::Json,
+    query::{PathId, Query},
+    sse::{self, Ends, Open, Watcher},
 };
-use crate::store::{LogAppend, LogSlice, Store};
+use crate::{
+    hub::Hub,
+    store::{LogAppend, LogSlice, Store},
+};
 use axum::{
     body::Body,
     extract::{Request, State},
@@ -27,6 +34,7 @@ use std::{
     time::Duration,
 };
 use tokio::{sync::watch, time::sleep};
+use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -34,8 +42,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 const APPEND_BYTES_MAX: usize = 1 << 20;
 /// How much of a log is in memory for one reader.
 const PIECE_BYTES: usize = 256 << 10;
-/// A follower looks at least this often whether the job is over.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A follower is woken by what happens to its job; it looks at least this often all the same.
+const LOOK_EVERY: Duration = Duration::from_secs(15);
 
 pub fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(append, read))
@@ -58,6 +66,30 @@ impl LogWakes {
     fn follow(self: &Arc<Self>, job: &JobId) -> Follower {
         let wakes = self.jobs().entry(job.clone()).or_insert_with(|| watch::Sender::new(())).subscribe();
         Follower { all: Arc::clone(self), job: job.clone(), wakes }
+    }
+
+    /// Wakes followers of jobs that something happened to.
+    pub async fn run(&self, hub: Arc<Hub>, stop: CancellationToken) {
+        let mut newest = hub.events.subscribe();
+        let mut cursor = *newest.borrow_and_update();
+        loop {
+            tokio::select! {
+                changed = newest.changed() => if changed.is_err() { return },
+                () = stop.cancelled() => return,
+            }
+            if self.jobs().is_empty() {
+                cursor = *newest.borrow();
+                continue;
+            }
+            // A failed read is made up for by the followers' own looking.
+            let Ok(batches) = hub.events.after(&*hub.store, cursor).await else { continue };
+            for event in batches.iter().flat_map(|batch| batch.events.iter()) {
+                cursor = event.seq;
+                if let Some(job) = &event.job_id {
+                    self.wake(job);
+                }
+            }
+        }
     }
 
     fn jobs(&self) -> MutexGuard<'_, HashMap<JobId, watch::Sender<()>>> {
@@ -298,6 +330,50 @@ impl Reader {
             }
         }
     }
+}
+
+/// A job's log as messages of an event stream, attempt after attempt, until the job is over.
+pub(super) fn follow_messages(app: Arc<App>, id: JobId) -> impl Stream<Item = Bytes> + Send {
+    let start = (app, id, None::<Reader>, 0);
+    stream::unfold(start, |(app, id, mut reader, mut seen)| async move {
+        loop {
+            let Some(current) = &mut reader else {
+                let job = app.store.job(&id).await.ok().flatten()?;
+                let attempt = job.attempt.max(1);
+                if attempt <= seen {
+                    return None;
+                }
+                seen = attempt;
+                reader = Some(Reader {
+                    store: Arc::clone(&app.store),
+                    id: id.clone(),
+                    attempt,
+                    at: 0,
+                    upto: u64::MAX,
+                    ready: None,
+                    follower: Some(app.log_wakes.follow(&id)),
+                    over: false,
+                });
+                continue;
+            };
+            let (attempt, offset) = (current.attempt, current.at);
+            match current.next().await {
+                Ok(Some(piece)) => {
+                    let text = String::from_utf8_lossy(&piece);
+                    let data = serde_json::json!({ "job_id": id, "attempt": attempt, "offset": offset, "text": text });
+                    let message = sse::message(None, Some("log"), Some(&data.to_string()));
+                    return Some((message, (app, id, reader, seen)));
+                }
+                Ok(None) => reader = None,
+                // Too slow for this log: what is left of it is read from where it starts now.
+                Err(Broken::Dropped) => {
+                    let rest = app.store.read_log(&id, attempt, u64::MAX, 1).await.ok()?;
+                    current.at = rest.end;
+                }
+                Err(Broken::Store(_)) => return None,
+            }
+        }
+    })
 }
 
 /// Why a log breaks off. The connection is cut, so that the reader does not take it for the end.

@@ -22,7 +22,10 @@ const MAX_RUNTIME_MS_DEFAULT: i64 = 300_000;
 pub(super) fn checked(mut new: NewJob, key: Option<String>, now_ms: i64) -> ApiResult<Checked> {
     let key = match (key, new.idempotency_key.take()) {
         (Some(header), Some(body)) if header != body => {
-            return Err(ApiError::invalid("idempotency_key", "the header Idempotency-Key says something else"));
+            return Err(ApiError::invalid(
+                "idempotency_key",
+                "the header Idempotency-Key says something else",
+            ));
         }
         (header, body) => header.or(body),
     };
@@ -93,28 +96,38 @@ pub(super) fn single(denied: Denied) -> ApiError {
 }
 
 pub(super) fn header_key(value: &HeaderValue) -> ApiResult<String> {
-    value.to_str().map(str::to_owned).map_err(|_| {
-        ApiError::invalid("idempotency-key", "the header must be visible ASCII characters")
-    })
+    value
+        .to_str()
+        .map(str::to_owned)
+        .map_err(|_| ApiError::invalid("idempotency-key", "the header must be visible ASCII characters"))
 }
 
 pub(super) fn time(field: &str, at: i64) -> ApiResult<i64> {
     if !(0..=TIME_MS_MAX).contains(&at) {
-        return Err(ApiError::invalid(field, format!("{field} must be milliseconds since 1970, up to the year 9999")));
+        return Err(ApiError::invalid(
+            field,
+            format!("{field} must be milliseconds since 1970, up to the year 9999"),
+        ));
     }
     Ok(at)
 }
 
 pub(super) fn span(field: &str, ms: i64, least: i64) -> ApiResult<i64> {
     if !(least..=SPAN_MS_MAX).contains(&ms) {
-        return Err(ApiError::invalid(field, format!("{field} must be {least} to {SPAN_MS_MAX} milliseconds")));
+        return Err(ApiError::invalid(
+            field,
+            format!("{field} must be {least} to {SPAN_MS_MAX} milliseconds"),
+        ));
     }
     Ok(ms)
 }
 
 fn name(field: &str, text: &str, max: usize) -> ApiResult<()> {
     if text.is_empty() || text.len() > max || text.chars().any(char::is_control) {
-        return Err(ApiError::invalid(field, format!("{field} must be 1 to {max} bytes without control characters")));
+        return Err(ApiError::invalid(
+            field,
+            format!("{field} must be 1 to {max} bytes without control characters"),
+        ));
     }
     Ok(())
 }
@@ -122,7 +135,10 @@ fn name(field: &str, text: &str, max: usize) -> ApiResult<()> {
 fn check_backoff(backoff: &Backoff) -> ApiResult<()> {
     let limit = SPAN_MS_MAX.unsigned_abs();
     if backoff.first_ms > limit {
-        return Err(ApiError::invalid("backoff.first_ms", format!("backoff.first_ms must be at most {limit}")));
+        return Err(ApiError::invalid(
+            "backoff.first_ms",
+            format!("backoff.first_ms must be at most {limit}"),
+        ));
     }
     if backoff.max_ms > limit {
         return Err(ApiError::invalid("backoff.max_ms", format!("backoff.max_ms must be at most {limit}")));
@@ -145,7 +161,10 @@ fn tags(tags: Vec<String>) -> ApiResult<Vec<String>> {
 
 fn command(command: String) -> ApiResult<String> {
     if command.trim().is_empty() || command.len() > COMMAND_BYTES_MAX || command.contains('\0') {
-        return Err(ApiError::invalid("command", format!("command must be 1 to {COMMAND_BYTES_MAX} bytes of text")));
+        return Err(ApiError::invalid(
+            "command",
+            format!("command must be 1 to {COMMAND_BYTES_MAX} bytes of text"),
+        ));
     }
     Ok(command)
 }
@@ -167,7 +186,9 @@ fn checksum(needed: bool, checksum: Option<String>) -> ApiResult<Option<String>>
         Some(text) if text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit()) => {
             Ok(Some(text.to_ascii_lowercase()))
         }
-        Some(_) => Err(ApiError::invalid("solver_checksum", "solver_checksum must be a sha256: 64 hex digits")),
+        Some(_) => {
+            Err(ApiError::invalid("solver_checksum", "solver_checksum must be a sha256: 64 hex digits"))
+        }
         None if needed => Err(ApiError::invalid(
             "solver_checksum",
             "solver_checksum is required with solver_url: a solver runs only if its sha256 matches",

@@ -1,14 +1,14 @@
 //! Solver binaries: upload once, fetch from the hub.
 
 use super::{
+    app::{App, wall_ms},
+    caller::Caller,
     error::{ApiError, ApiResult},
+    json::Json,
+    query::PathId,
     range::{self, Part},
-    stand_in::{App, Caller, Json, PathId},
 };
-use crate::{
-    fleet::wall_ms,
-    solvers::{Checksum, PutError},
-};
+use crate::solvers::{Checksum, PutError};
 use axum::{
     body::Body,
     extract::State,

@@ -266,7 +266,9 @@ async fn one_report(app: &App, caller: &Caller, entry: request::Report) -> ApiRe
             usage: usage(entry.usage),
         })?),
         (Some(_), Some(_)) => return Err(ApiError::invalid("reason", "give result or reason, not both")),
-        (None, None) => return Err(ApiError::invalid("result", "give result (it worked) or reason (it failed)")),
+        (None, None) => {
+            return Err(ApiError::invalid("result", "give result (it worked) or reason (it failed)"));
+        }
     };
     Ok(Report { job: entry.job_id, holder, outcome })
 }
@@ -316,7 +318,9 @@ fn retry_in(ms: Option<u64>) -> ApiResult<Option<i64>> {
     match ms.map(i64::try_from) {
         None => Ok(None),
         Some(Ok(ms)) if ms <= SPAN_MS_MAX => Ok(Some(ms)),
-        Some(_) => Err(ApiError::invalid("retry_in_ms", format!("retry_in_ms must be at most {SPAN_MS_MAX}"))),
+        Some(_) => {
+            Err(ApiError::invalid("retry_in_ms", format!("retry_in_ms must be at most {SPAN_MS_MAX}")))
+        }
     }
 }
 
@@ -370,7 +374,8 @@ async fn snooze(
     let delay_ms = i64::try_from(body.delay_ms).unwrap_or(i64::MAX);
     let delay_ms = super::new_job::span("delay_ms", delay_ms, 0)?;
     let holder = holder(&app, &caller, body.worker_id, body.lease_id).await?;
-    let Reply::Released(state) = app.hub.submit(Command::Snooze { job, holder, delay_ms }, None).await? else {
+    let Reply::Released(state) = app.hub.submit(Command::Snooze { job, holder, delay_ms }, None).await?
+    else {
         return Err(ApiError::unexpected());
     };
     Ok(reported(state))
