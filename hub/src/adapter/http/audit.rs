@@ -1,5 +1,4 @@
 //! Reading the record of what administrators did.
-#![expect(unused_qualifications, reason = "utoipa's `params` writes its types with full paths")]
 
 use axum::{
     extract::State,
