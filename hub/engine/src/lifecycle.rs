@@ -186,7 +186,7 @@ fn held<'a>(job: &'a mut Job, holder: &Holder) -> Result<&'a mut Lease, Refusal>
 }
 
 fn claim(job: &mut Job, lease: Lease, at: &Circumstances<'_>) -> Result<Effect, Refusal> {
-    if !job.is_due(at.now.wall_ms) {
+    if !job.is_due(at.now.wall_ms) || job.is_expired(at.now.wall_ms) {
         return Err(Refusal::WrongState { status: job.status, action: "claimed" });
     }
     job.status = Status::Assigned;
