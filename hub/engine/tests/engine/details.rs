@@ -1,7 +1,8 @@
 //! What a transition brings with it: counters, due times, reasons, history and events.
 
 use crate::states::{
-    RETRY_IN_MS, SNOOZE_MS, WALL, Who, ask, caller, decide, decide_under, lease, new_job, plain_backoff, state,
+    RETRY_IN_MS, SNOOZE_MS, WALL, Who, ask, caller, decide, decide_under, lease, new_job, plain_backoff,
+    state,
 };
 use forge_engine::{
     command::Completion,

@@ -7,7 +7,8 @@ use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/lifecycle.md");
 
-const HEAD: &str = "<!-- Generated from the engine by `cargo test -p forge-engine`; edit the test, not this file. -->
+const HEAD: &str =
+    "<!-- Generated from the engine by `cargo test -p forge-engine`; edit the test, not this file. -->
 
 # The life of a job
 
@@ -50,7 +51,8 @@ const LEGEND: &str = "
 ## Every state and every input
 
 Reports, heartbeats, releases and progress are shown as they go for the holder of the job's last
-lease; from anybody else each of them is *lease lost*, in every state.
+lease; from anybody else each of them is *lease lost*, in every state. Inputs with the same answers
+share a row.
 
 | a cell says | which means |
 |---|---|
@@ -60,6 +62,7 @@ lease; from anybody else each of them is *lease lost*, in every state.
 | removed | the job is gone |
 | *lease lost* | refused with 409: the caller does not hold the job's last lease, or it has ended |
 | *wrong state* | refused with 409: this cannot be done to such a job |
+| *passed over* | a claim takes another job; one past its `expires_at` is ended as expired on the way |
 | *different result* | refused with 409: the job is completed, and the first result stands |
 ";
 
@@ -76,6 +79,7 @@ fn tried(state: &State, ask: &Ask) -> (Status, Option<Status>, String) {
     let before = job.status;
     let words = match (ask.run)(&mut job, &caller(&(state.job)(), Who::Holder)) {
         Err(Refusal::LeaseLost) => "*lease lost*".into(),
+        Err(Refusal::WrongState { .. }) if ask.key == "claim" => "*passed over*".into(),
         Err(Refusal::WrongState { .. }) => "*wrong state*".into(),
         Err(Refusal::DifferentResult) => "*different result*".into(),
         Err(other) => panic!("{} on {}: {other:?}", ask.key, state.key),
@@ -92,9 +96,10 @@ fn tried(state: &State, ask: &Ask) -> (Status, Option<Status>, String) {
 
 fn diagram() -> String {
     let mut edges: BTreeMap<(Status, Option<Status>), Vec<&str>> = BTreeMap::new();
-    for ask in &ASKS {
+    for ask in ASKS.iter().filter(|ask| ask.key != "other_result") {
         // A few words carry the diagram; the tables below have the rest.
-        let label = ask.words.split([',', ':', '(']).next().unwrap_or_default().trim();
+        let words = ask.words.split([',', ':', '(']).next().unwrap_or_default();
+        let label = words.split(" with ").next().unwrap_or_default().trim();
         for state in &STATES {
             let (before, after, _) = tried(state, ask);
             let labels = edges.entry((before, after)).or_default();
@@ -113,15 +118,23 @@ fn diagram() -> String {
 }
 
 fn table(title: &str, statuses: &[Status]) -> String {
-    let states: Vec<&State> = STATES.iter().filter(|state| statuses.contains(&(state.job)().status)).collect();
+    let states: Vec<&State> =
+        STATES.iter().filter(|state| statuses.contains(&(state.job)().status)).collect();
     let mut text = format!("\n### {title}\n\n| input |");
     for state in &states {
         let _ = write!(text, " {} |", state.words);
     }
     let _ = write!(text, "\n|---|{}\n", "---|".repeat(states.len()));
+    let mut rows: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
     for ask in &ASKS {
         let cells: Vec<String> = states.iter().map(|state| tried(state, ask).2).collect();
-        let _ = writeln!(text, "| {} | {} |", ask.words, cells.join(" | "));
+        match rows.iter_mut().find(|(_, other)| *other == cells) {
+            Some((asks, _)) => asks.push(ask.words),
+            None => rows.push((vec![ask.words], cells)),
+        }
+    }
+    for (asks, cells) in rows {
+        let _ = writeln!(text, "| {} | {} |", asks.join("<br>"), cells.join(" | "));
     }
     text
 }
@@ -139,5 +152,7 @@ fn the_page_about_the_lifecycle_is_up_to_date() {
     }
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, page).unwrap();
-    panic!("docs/lifecycle.md was out of date and has been rewritten: run the tests again and commit the file");
+    panic!(
+        "docs/lifecycle.md was out of date and has been rewritten: run the tests again and commit the file"
+    );
 }
