@@ -100,12 +100,11 @@ impl Planner {
             self.batch.stirred = Some(self.lanes.take_stirred());
         }
         loop {
-            let line = match self.batch.serving {
-                Some(ticket) => alloc::vec![ticket],
-                None => self.waiting.first_for(self.batch.stirred.as_deref().unwrap_or_default()),
-            };
+            // After a round of loading it goes on with the claim it was at, then with those behind.
+            let from = self.batch.serving.take();
+            let line = self.waiting.first_for(self.batch.stirred.as_deref().unwrap_or_default());
             let mut served = false;
-            for ticket in line {
+            for ticket in line.into_iter().skip_while(|ticket| from.is_some_and(|from| *ticket < from)) {
                 let Some(claim) = self.waiting.get(ticket).cloned() else { continue };
                 self.batch.serving = Some(ticket);
                 let jobs = self.take_jobs(&claim)?;
