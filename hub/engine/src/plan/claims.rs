@@ -24,7 +24,9 @@ impl Planner {
                 return Ok(Some(Ok(Reply::Claimed(Vec::new()))));
             }
         }
-        let again = self.claimed_before(claim);
+        // In the middle of this very claim, its own first jobs are no earlier call's.
+        let begun = !(self.batch.picked.is_empty() && self.batch.taken.is_empty());
+        let again = if begun { Vec::new() } else { self.claimed_before(claim) };
         if !again.is_empty() {
             return Ok(Some(Ok(Reply::Claimed(again))));
         }
