@@ -13,7 +13,7 @@ mod needs;
 mod set;
 mod workers;
 
-pub use changes::{Changes, CountKey};
+pub use changes::{Changes, CountKey, Inserted};
 pub use needs::{Found, KnownKey, Needs};
 
 use crate::{
@@ -94,6 +94,8 @@ struct Batch {
     taken: Vec<Arc<Job>>,
     stirred: Option<Vec<LaneKey>>,
     serving: Option<Ticket>,
+    /// Claims that began to wait in this batch.
+    parked: Vec<Ticket>,
     /// Waiting claims answered in this batch, to be put back if it fails.
     answered: Vec<Claim>,
     refills: Vec<crate::lane::HeadsWanted>,
@@ -149,11 +151,13 @@ impl Planner {
             match self.decide(&command) {
                 Ok(reply) => {
                     if reply.is_none()
-                        && let Command::Claim(claim) = command
+                        && let Command::Claim(claim) = &command
                     {
                         self.batch.outcome.parked.push((at, claim.ticket));
-                        self.waiting.add(claim);
+                        self.batch.parked.push(claim.ticket);
+                        self.waiting.add(claim.clone());
                     }
+                    self.batch.commands[at] = command;
                     self.batch.outcome.replies.push(reply);
                     self.batch.position += 1;
                 }
@@ -175,9 +179,8 @@ impl Planner {
 
     /// Ends a batch: what to save, and what to answer once it is saved.
     pub fn finish(&mut self) -> (Changes, Outcome) {
-        let batch = core::mem::replace(&mut self.batch, Batch::new(Vec::new(), None));
-        let mut changes = batch.changes;
-        batch.set.drain_into(&mut changes, &self.lanes);
+        let mut changes = core::mem::take(&mut self.batch.changes);
+        core::mem::take(&mut self.batch.set).drain_into(&mut changes, &self.lanes);
         changes.lanes = self.lanes.take_touched();
         changes.counts = core::mem::take(&mut changes.counted)
             .into_iter()
@@ -191,23 +194,27 @@ impl Planner {
             .collect();
         changes.next_job = self.next_job;
         changes.next_event = self.next_event;
-        (changes, batch.outcome)
+        (changes, core::mem::take(&mut self.batch.outcome))
     }
 
     /// Gives up a batch that could not be saved. What waited before it still waits; what it
-    /// decided is forgotten.
-    pub fn abandon(self) -> Waiting {
+    /// decided is forgotten. Returns its commands as well, to be tried again.
+    pub fn abandon(self) -> (Waiting, Vec<Command>) {
         let mut waiting = self.waiting;
-        for (_, ticket) in &self.batch.outcome.parked {
+        for ticket in &self.batch.parked {
             waiting.remove(*ticket);
         }
-        let parked: Vec<Ticket> = self.batch.outcome.parked.iter().map(|(_, ticket)| *ticket).collect();
         for claim in self.batch.answered {
-            if !parked.contains(&claim.ticket) {
+            if !self.batch.parked.contains(&claim.ticket) {
                 waiting.add(claim);
             }
         }
-        waiting
+        (waiting, self.batch.commands)
+    }
+
+    /// For a planner whose knowledge is stale: all of it that outlives the file's contents.
+    pub fn into_waiting(self) -> Waiting {
+        self.waiting
     }
 
     pub fn waiting(&self) -> usize {
@@ -268,6 +275,7 @@ impl Batch {
             taken: Vec::new(),
             stirred: None,
             serving: None,
+            parked: Vec::new(),
             answered: Vec::new(),
             refills: Vec::new(),
         }

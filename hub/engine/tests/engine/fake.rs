@@ -89,23 +89,42 @@ impl Hub {
         self.run(vec![command]).replies.remove(0).expect("an answer at once")
     }
 
-    /// Decides a batch that then cannot be saved.
-    pub(crate) fn fail_to_save(&mut self, commands: Vec<Command>) {
+    /// Decides a batch that then cannot be saved; gives its commands back.
+    pub(crate) fn fail_to_save(&mut self, commands: Vec<Command>) -> (Outcome, Vec<Command>) {
         self.plan(commands);
-        self.restart_planner();
+        let (_, outcome) = self.planner.finish();
+        (outcome, self.abandon())
+    }
+
+    /// Gives a batch up while it is being decided.
+    pub(crate) fn fail_to_load(&mut self, commands: Vec<Command>) -> Vec<Command> {
+        self.plan(commands);
+        self.abandon()
+    }
+
+    fn abandon(&mut self) -> Vec<Command> {
+        let (waiting, commands) = self.take_planner().abandon();
+        self.planner = Planner::new(self.loaded(), waiting);
+        commands
     }
 
     /// Starts a new planner from what is stored; claims that wait go on waiting.
     pub(crate) fn restart_planner(&mut self) {
-        let nothing = Planner::new(Loaded::default(), Waiting::default());
-        let waiting = std::mem::replace(&mut self.planner, nothing).abandon();
-        let loaded = Loaded {
+        let waiting = self.take_planner().into_waiting();
+        self.planner = Planner::new(self.loaded(), waiting);
+    }
+
+    fn take_planner(&mut self) -> Planner {
+        std::mem::replace(&mut self.planner, Planner::new(Loaded::default(), Waiting::default()))
+    }
+
+    fn loaded(&self) -> Loaded {
+        Loaded {
             lanes: self.lanes.values().cloned().collect(),
             counts: self.counts.clone().into_iter().collect(),
             next_job: self.next_job,
             next_event: self.next_event,
-        };
-        self.planner = Planner::new(loaded, waiting);
+        }
     }
 
     pub(crate) fn waiting(&self) -> usize {
