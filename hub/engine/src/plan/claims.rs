@@ -24,11 +24,19 @@ impl Planner {
                 return Ok(Some(Ok(Reply::Claimed(Vec::new()))));
             }
         }
-        // In the middle of this very claim, its own first jobs are no earlier call's.
+        // A claim may come back here after a round of loading: then its own first jobs are no
+        // earlier call's, and nobody else's turn comes before it is done.
+        let serving = self.batch.serving.is_some();
         let begun = !(self.batch.picked.is_empty() && self.batch.taken.is_empty());
-        let again = if begun { Vec::new() } else { self.claimed_before(claim) };
-        if !again.is_empty() {
-            return Ok(Some(Ok(Reply::Claimed(again))));
+        if !begun && !serving {
+            let again = self.claimed_before(claim);
+            if !again.is_empty() {
+                return Ok(Some(Ok(Reply::Claimed(again))));
+            }
+        }
+        if !begun || serving {
+            // Whoever waited goes before whoever comes.
+            self.serve_waiting()?;
         }
         let jobs = self.take_jobs(claim)?;
         self.hear(&claim.worker);
@@ -94,17 +102,16 @@ impl Planner {
 
     /// Gives what has become claimable to those who wait, first come first served.
     pub(super) fn serve_waiting(&mut self) -> Result<(), Needs> {
-        if self.waiting.is_empty() {
-            self.lanes.take_stirred();
-            return Ok(());
+        if self.batch.serving.is_none() {
+            self.batch.stirred = self.lanes.take_stirred();
         }
-        if self.batch.stirred.is_none() {
-            self.batch.stirred = Some(self.lanes.take_stirred());
+        if self.waiting.is_empty() || self.batch.stirred.is_empty() {
+            return Ok(());
         }
         loop {
             // After a round of loading it goes on with the claim it was at, then with those behind.
             let from = self.batch.serving.take();
-            let line = self.waiting.first_for(self.batch.stirred.as_deref().unwrap_or_default());
+            let line = self.waiting.first_for(&self.batch.stirred);
             let mut served = false;
             for ticket in line.into_iter().skip_while(|ticket| from.is_some_and(|from| *ticket < from)) {
                 let Some(claim) = self.waiting.get(ticket).cloned() else { continue };

@@ -171,3 +171,14 @@ fn a_waiting_claim_that_finds_nothing_holds_up_nobody_behind_it() {
     hub.wait(5_000);
     assert_eq!(served(&mut hub, vec![Command::Tick]), [(second, vec!["b".to_owned()])]);
 }
+
+#[test]
+fn whoever_waited_goes_before_whoever_comes_in_the_same_batch() {
+    let mut hub = Hub::new();
+    let first = park(&mut hub, "w1", &[]);
+    let newcomer = Command::Claim(hub.claim("w2"));
+    let outcome = hub.run(vec![enqueue(&["a", "b"]), newcomer]);
+    assert_eq!(names(outcome.replies[1].as_ref().unwrap()), ["b"]);
+    assert_eq!(outcome.served.len(), 1);
+    assert_eq!((outcome.served[0].0, names(&outcome.served[0].1)), (first, vec!["a".to_owned()]));
+}
