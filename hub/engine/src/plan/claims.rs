@@ -24,19 +24,16 @@ impl Planner {
                 return Ok(Some(Ok(Reply::Claimed(Vec::new()))));
             }
         }
-        // A claim may come back here after a round of loading: then its own first jobs are no
-        // earlier call's, and nobody else's turn comes before it is done.
-        let serving = self.batch.serving.is_some();
-        let begun = !(self.batch.picked.is_empty() && self.batch.taken.is_empty());
-        if !begun && !serving {
+        // A claim comes back here after each round of loading; once it has jobs in hand, they are
+        // no earlier call's, and nobody else's turn comes before it is done.
+        let in_hand = !(self.batch.picked.is_empty() && self.batch.taken.is_empty());
+        if !in_hand || self.batch.serving.is_some() {
+            // Whoever waited goes before whoever comes.
+            self.serve_waiting()?;
             let again = self.claimed_before(claim);
             if !again.is_empty() {
                 return Ok(Some(Ok(Reply::Claimed(again))));
             }
-        }
-        if !begun || serving {
-            // Whoever waited goes before whoever comes.
-            self.serve_waiting()?;
         }
         let jobs = self.take_jobs(claim)?;
         self.hear(&claim.worker);
