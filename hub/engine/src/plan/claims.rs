@@ -93,7 +93,6 @@ impl Planner {
         }
         let lease = new_lease(claim, &slot.job, now, self.batch.ctx.policy.lease_ms, &mut self.batch.entropy);
         self.apply(seq, Input::Claim(lease)).ok()?;
-        self.batch.set.live.entry(claim.worker.clone()).or_default().insert(seq);
         self.batch.set.job(seq).map(|job| Arc::new(job.clone()))
     }
 

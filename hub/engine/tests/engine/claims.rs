@@ -5,7 +5,7 @@ use forge_engine::{
     Command, Refusal,
     command::{Action, Claim, Due, NewJob, Register},
 };
-use forge_shared::{BootId, ClaimId, JobType, QueueName, Status, WorkerId};
+use forge_shared::{BootId, ClaimId, JobType, Phase, QueueName, Status, WorkerId};
 
 /// `name queue/type priority run_at`, with times relative to the start.
 fn job((id, queue, kind, priority, run_at): (&str, &str, &str, i16, i64)) -> NewJob {
@@ -119,6 +119,21 @@ fn a_repeated_claim_gets_the_same_jobs_with_the_same_leases_while_they_are_live(
     for reply in outcome.replies {
         assert_eq!(names(&reply.unwrap()), ["d"], "also within one batch");
     }
+}
+
+#[test]
+fn a_repeated_claim_knows_a_job_that_its_worker_took_up_again_in_the_same_batch() {
+    let mut hub = Hub::new();
+    hub.run(vec![enqueue(&["a", "b"])]);
+    let first = repeatable(&mut hub, "c1", 1);
+    assert_eq!(names(&hub.one(first)), ["a"]);
+    hub.wait(60_000);
+    hub.one(Command::Reap { jobs: vec![1], workers: vec![] }).unwrap();
+    let beat =
+        Command::Heartbeat { job: hub.job("a").id.clone(), holder: hub.holder("a"), phase: Phase::Running };
+    let again = repeatable(&mut hub, "c1", 1);
+    let outcome = hub.run(vec![beat, again]);
+    assert_eq!(names(outcome.replies[1].as_ref().unwrap()), ["a"]);
 }
 
 #[test]
