@@ -115,7 +115,8 @@ fn a_newer_process_of_the_same_name_sends_the_older_ones_waiting_claim_away() {
 
 #[test]
 fn whatever_makes_a_job_claimable_wakes_who_waits() {
-    let reached: [(&str, fn(&mut Hub) -> Command); 5] = [
+    type Reach = fn(&mut Hub) -> Command;
+    let reached: [(&str, Reach); 5] = [
         ("released", |hub| Command::Release { job: hub.job("a").id.clone(), holder: hub.holder("a") }),
         ("lease over", |hub| {
             hub.wait(60_000);
