@@ -79,8 +79,8 @@ async fn failures_use_attempts_up() {
     let hub = Hub::new().await;
     let backoff = json!({"kind": "none"});
     let id = hub.enqueue(json!({"type": "a", "params": {}, "max_attempts": 2, "backoff": backoff})).await;
-    let fail =
-        |reason: &str| hub.post(&format!("/api/jobs/{id}/fail"), json!({"worker_id": "w", "reason": reason}));
+    let path = format!("/api/jobs/{id}/fail");
+    let fail = |reason: &str| hub.post(&path, json!({"worker_id": "w", "reason": reason}));
     hub.claim("w").await;
     fail("disk full").await.expect(200);
     let again = hub.job(&id).await;
