@@ -26,9 +26,7 @@ const QUEUE_PARTS_MAX: usize = 3;
 fn url_safe(what: &str, text: &str) -> Result<(), Invalid> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     if text.is_empty() || text.len() > ID_BYTES_MAX || !text.bytes().all(allowed) {
-        return Err(Invalid(format!(
-            "{what} must be 1 to {ID_BYTES_MAX} letters, digits, '_' or '-'"
-        )));
+        return Err(Invalid(format!("{what} must be 1 to {ID_BYTES_MAX} letters, digits, '_' or '-'")));
     }
     Ok(())
 }
@@ -56,9 +54,7 @@ fn plain_name(what: &str, text: &str) -> Result<(), Invalid> {
 fn queue_name(text: &str) -> Result<(), Invalid> {
     let parts = text.split('/');
     if parts.clone().count() > QUEUE_PARTS_MAX {
-        return Err(Invalid(format!(
-            "a queue name has at most {QUEUE_PARTS_MAX} parts joined by '/'"
-        )));
+        return Err(Invalid(format!("a queue name has at most {QUEUE_PARTS_MAX} parts joined by '/'")));
     }
     for part in parts {
         plain_name("each part of a queue name", part)?;

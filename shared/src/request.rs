@@ -2,8 +2,8 @@
 //! name; agents' bodies ignore them, so that old and new versions mix.
 
 use crate::{
-    Backoff, BootId, ClaimId, FailureKind, JobId, JobType, LeaseId, Phase, QueueName, QueuePattern, Status, View,
-    WorkerId,
+    Backoff, BootId, ClaimId, FailureKind, JobId, JobType, LeaseId, Phase, QueueName, QueuePattern, Status,
+    View, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

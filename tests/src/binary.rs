@@ -24,15 +24,16 @@ pub fn hub() -> PathBuf {
         .clone()
 }
 
-/// A hub that breaks one promise on purpose. It has a target folder of its own, so that the
-/// dependencies are built once for all faults and the sound hub is never overwritten.
+/// A hub that breaks one promise on purpose. `make faults` has built it already; otherwise it is
+/// built here, in a target folder of its own, so that the sound hub is never overwritten.
 pub fn faulty_hub(fault: &str) -> PathBuf {
     let target_dir = workspace().join("target").join("faults");
-    build(&target_dir, false, Some(fault));
-    let binary = target_dir.join("debug").join("forge-hub");
-    // The next fault's build replaces the file, so each keeps a copy.
     let kept = target_dir.join(format!("forge-hub-{fault}"));
-    std::fs::copy(&binary, &kept).expect("copy the faulty hub");
+    if is_stale(&kept) {
+        build(&target_dir, false, Some(fault));
+        // The next fault's build replaces the file, so each keeps a copy.
+        std::fs::copy(target_dir.join("debug").join("forge-hub"), &kept).expect("copy the faulty hub");
+    }
     kept
 }
 

@@ -4,7 +4,8 @@ use crate::job::{Job, Spec};
 use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 use core::fmt;
 use forge_shared::{
-    Backoff, BootId, ClaimId, FailureKind, JobId, JobType, LeaseId, Phase, QueueName, QueuePattern, Status, WorkerId,
+    Backoff, BootId, ClaimId, FailureKind, JobId, JobType, LeaseId, Phase, QueueName, QueuePattern, Status,
+    WorkerId,
     job::Progress,
     request::Holding,
     response::{LeaseAnswer, WorkerOrder},
@@ -23,26 +24,57 @@ pub enum Command {
     Claim(Claim),
     /// Answers a waiting claim with nothing.
     CallOff(Ticket),
-    Heartbeat { job: JobId, holder: Holder, phase: Phase },
+    Heartbeat {
+        job: JobId,
+        holder: Holder,
+        phase: Phase,
+    },
     /// Results and failures, each decided on its own.
     Report(Vec<Report>),
-    Release { job: JobId, holder: Holder },
-    Snooze { job: JobId, holder: Holder, delay_ms: i64 },
-    Progress { job: JobId, holder: Holder, progress: Progress },
+    Release {
+        job: JobId,
+        holder: Holder,
+    },
+    Snooze {
+        job: JobId,
+        holder: Holder,
+        delay_ms: i64,
+    },
+    Progress {
+        job: JobId,
+        holder: Holder,
+        progress: Progress,
+    },
     /// Is this still the job's live lease, and which attempt is it?
-    CheckLease { job: JobId, holder: Holder },
+    CheckLease {
+        job: JobId,
+        holder: Holder,
+    },
     /// A person's action on jobs, each decided on its own.
-    Act { jobs: Vec<JobId>, action: Action },
+    Act {
+        jobs: Vec<JobId>,
+        action: Action,
+    },
     Register(Register),
     WorkerHeartbeat(WorkerHeartbeat),
-    Drain { worker: WorkerId, draining: bool },
+    Drain {
+        worker: WorkerId,
+        draining: bool,
+    },
     Forget(WorkerId),
     /// What only time brings about; each is checked again before anything happens.
-    Reap { jobs: Vec<i64>, workers: Vec<WorkerId> },
+    Reap {
+        jobs: Vec<i64>,
+        workers: Vec<WorkerId>,
+    },
     /// The hub has just started: every live lease in this list gets a full lease time.
-    Resume { jobs: Vec<i64> },
+    Resume {
+        jobs: Vec<i64>,
+    },
     /// Removes finished jobs by number.
-    Prune { jobs: Vec<i64> },
+    Prune {
+        jobs: Vec<i64>,
+    },
     /// Nothing to decide but whether waiting claims can be served now.
     Tick,
 }
@@ -147,11 +179,17 @@ pub struct FailureReport {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// `even_running`: ask a running job to stop; otherwise a running job is refused.
-    Cancel { even_running: bool },
+    Cancel {
+        even_running: bool,
+    },
     Retry,
     RunNow,
     Kill,
-    Patch { priority: Option<i16>, run_at: Option<i64>, queue: Option<QueueName> },
+    Patch {
+        priority: Option<i16>,
+        run_at: Option<i64>,
+        queue: Option<QueueName>,
+    },
     Delete,
 }
 
@@ -180,11 +218,17 @@ pub enum Reply {
     /// Jobs with fresh (or, for a repeated claim, the same) leases; may be empty.
     Claimed(Vec<Arc<Job>>),
     /// The lease goes on; `cancel` asks the worker to stop.
-    Alive { cancel: bool, attempt: u32 },
+    Alive {
+        cancel: bool,
+        attempt: u32,
+    },
     Reported(Vec<Result<JobState, Refusal>>),
     Acted(Vec<Result<JobState, Refusal>>),
     Released(JobState),
-    Leases { leases: Vec<LeaseAnswer>, order: WorkerOrder },
+    Leases {
+        leases: Vec<LeaseAnswer>,
+        order: WorkerOrder,
+    },
     /// How many jobs were changed.
     Count(u64),
     Done,
@@ -214,15 +258,22 @@ pub enum Refusal {
     UnknownJob,
     UnknownWorker,
     /// Another job has this id.
-    IdTaken { id: JobId },
+    IdTaken {
+        id: JobId,
+    },
     /// The idempotency key was used with a different body.
-    KeyReused { id: JobId },
+    KeyReused {
+        id: JobId,
+    },
     /// The lease is not the job's last one, or it has ended.
     LeaseLost,
     /// The job is finished with a different result.
     DifferentResult,
     /// The action does not fit the job's state.
-    WrongState { status: Status, action: &'static str },
+    WrongState {
+        status: Status,
+        action: &'static str,
+    },
     /// A newer process registered under this name.
     SupersededBoot,
     /// What was asked is not allowed as asked.

@@ -34,7 +34,13 @@ pub trait Store: Send + Sync + 'static {
     async fn jobs_by_seq(&self, seqs: Vec<i64>) -> Result<Vec<forge_shared::Job>, Error>;
     async fn jobs(&self, filter: JobFilter, page: Page) -> Result<JobPage, Error>;
     /// Ids of matching jobs with a number above `after`, oldest first, for bulk work.
-    async fn matching(&self, filter: JobFilter, after: i64, upto: i64, max: u32) -> Result<Vec<(i64, JobId)>, Error>;
+    async fn matching(
+        &self,
+        filter: JobFilter,
+        after: i64,
+        upto: i64,
+        max: u32,
+    ) -> Result<Vec<(i64, JobId)>, Error>;
     async fn count_matching(&self, filter: JobFilter) -> Result<u64, Error>;
     async fn attempts(&self, id: &JobId) -> Result<Option<Vec<Attempt>>, Error>;
     /// How many jobs there are by queue, type and status.
@@ -79,7 +85,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// Appends to the log of one attempt, dropping the oldest beyond its limit. May lose the
     /// last seconds.
-    async fn append_log(&self, job: &JobId, attempt: u32, offset: u64, bytes: Bytes) -> Result<LogAppend, Error>;
+    async fn append_log(
+        &self,
+        job: &JobId,
+        attempt: u32,
+        offset: u64,
+        bytes: Bytes,
+    ) -> Result<LogAppend, Error>;
     async fn read_log(&self, job: &JobId, attempt: u32, offset: u64, max: usize) -> Result<LogSlice, Error>;
     async fn delete_logs(&self, jobs: Vec<JobId>) -> Result<(), Error>;
 

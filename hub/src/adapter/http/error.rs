@@ -84,10 +84,16 @@ impl From<store::Error> for ApiError {
             store::Error::Closed => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", error.to_string()).retry_after(5)
             }
-            store::Error::Full(_) => Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", error.to_string()),
+            store::Error::Full(_) => {
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", error.to_string())
+            }
             store::Error::Database(_) => {
                 tracing::error!(%error, "the store failed");
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store_failed", "the database could not do this; see the hub's log")
+                Self::new(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "store_failed",
+                    "the database could not do this; see the hub's log",
+                )
             }
         }
     }
