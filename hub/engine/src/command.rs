@@ -263,7 +263,7 @@ pub enum Refusal {
     },
     /// The idempotency key was used with a different body.
     KeyReused {
-        id: JobId,
+        id: Option<JobId>,
     },
     /// The lease is not the job's last one, or it has ended.
     LeaseLost,
@@ -276,8 +276,11 @@ pub enum Refusal {
     },
     /// A newer process registered under this name.
     SupersededBoot,
-    /// What was asked is not allowed as asked.
-    Invalid(Box<str>),
+    /// One of several jobs was refused, and with it all of them.
+    InBatch {
+        index: usize,
+        refusal: Box<Refusal>,
+    },
 }
 
 impl fmt::Display for Refusal {
@@ -286,10 +289,14 @@ impl fmt::Display for Refusal {
             Self::UnknownJob => f.write_str("there is no job with this id"),
             Self::UnknownWorker => f.write_str("there is no worker with this id; register it first"),
             Self::IdTaken { id } => write!(f, "another job already has the id '{id}'; choose a different one"),
-            Self::KeyReused { id } => write!(
-                f,
-                "this idempotency key was used for job '{id}' with a different body; use a new key for a new job"
-            ),
+            Self::KeyReused { id } => {
+                f.write_str("this idempotency key was used ")?;
+                match id {
+                    Some(id) => write!(f, "for job '{id}'")?,
+                    None => f.write_str("earlier in this call")?,
+                }
+                f.write_str(" with a different body; use a new key for a new job")
+            }
             Self::LeaseLost => f.write_str(
                 "this lease is not the job's current one: the job was handed on, given back, stopped or reported already; drop it",
             ),
@@ -302,7 +309,7 @@ impl fmt::Display for Refusal {
             Self::SupersededBoot => f.write_str(
                 "a newer process registered under this worker id; stop this one or give it a name of its own",
             ),
-            Self::Invalid(why) => f.write_str(why),
+            Self::InBatch { index, refusal } => write!(f, "item {index}: {refusal}; none was added"),
         }
     }
 }

@@ -23,4 +23,4 @@ pub mod worker;
 
 pub use command::{Command, Refusal, Reply};
 pub use job::{Job, Lease, LeaseState};
-pub use plan::Now;
+pub use plan::{Ctx, Now, Plan, Planner};

@@ -3,7 +3,10 @@
 //! planner asks for, in one transaction a batch.
 
 mod error;
+#[cfg(test)]
+pub(crate) mod fake;
 mod records;
+pub mod sqlite;
 
 pub use error::Error;
 pub use records::*;
@@ -42,6 +45,8 @@ pub trait Store: Send + Sync + 'static {
         max: u32,
     ) -> Result<Vec<(i64, JobId)>, Error>;
     async fn count_matching(&self, filter: JobFilter) -> Result<u64, Error>;
+    /// The highest number given to a job.
+    async fn last_job(&self) -> Result<i64, Error>;
     async fn attempts(&self, id: &JobId) -> Result<Option<Vec<Attempt>>, Error>;
     /// How many jobs there are by queue, type and status.
     async fn counts(&self) -> Result<Vec<JobCount>, Error>;

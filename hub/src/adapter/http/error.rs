@@ -61,6 +61,11 @@ impl IntoResponse for ApiError {
 
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
+        if let Refusal::InBatch { index, refusal } = refusal {
+            let inner = Self::from(*refusal);
+            let error = format!("{}; none of the jobs was added", inner.body.error);
+            return Self { body: ErrorBody { error, ..inner.body }, ..inner }.field(format!("[{index}]"));
+        }
         let (status, code) = match &refusal {
             Refusal::UnknownJob | Refusal::UnknownWorker => (StatusCode::NOT_FOUND, "not_found"),
             Refusal::IdTaken { .. } => (StatusCode::CONFLICT, "id_taken"),
@@ -69,7 +74,7 @@ impl From<Refusal> for ApiError {
             Refusal::DifferentResult => (StatusCode::CONFLICT, "different_result"),
             Refusal::WrongState { .. } => (StatusCode::CONFLICT, "wrong_state"),
             Refusal::SupersededBoot => (StatusCode::CONFLICT, "superseded_boot"),
-            Refusal::Invalid(_) => (StatusCode::BAD_REQUEST, "invalid_field"),
+            Refusal::InBatch { .. } => (StatusCode::CONFLICT, "refused"),
         };
         Self::new(status, code, refusal.to_string())
     }

@@ -1,0 +1,502 @@
+//! The SQLite store: one writer thread that owns the only write connection and commits in
+//! batches, read-only connections for everything else, and a second file for logs and metrics.
+
+mod admin;
+mod event_log;
+mod list;
+mod load;
+mod open;
+mod readers;
+mod rows;
+mod save;
+pub mod side;
+#[cfg(test)]
+mod tests;
+mod view;
+mod writer;
+
+pub use open::{beside, lock_for_hub};
+pub use writer::Observer;
+
+use super::{
+    Decided, Error, EventRange, Figures, JobCount, JobPage, LogAppend, LogSlice, NodeRecord, Operation,
+    Overdue, Page, Retention, SessionRecord, Store, TokenRecord,
+};
+use crate::clock::Clock;
+use anyhow::Context as _;
+use async_trait::async_trait;
+use bytes::Bytes;
+use forge_engine::{Command, Now, lifecycle::Policy};
+use forge_shared::{
+    JobId, JobType, NodeId, QueueName, WorkerId,
+    event::Event,
+    job::Attempt,
+    request::JobFilter,
+    response::{AuditEntry, Worker},
+};
+use readers::Readers;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use side::SideFile;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{SyncSender, TrySendError, sync_channel},
+    },
+    thread::JoinHandle,
+};
+use tokio::sync::oneshot;
+use writer::{Message, Plain, Writer};
+
+/// Commands that may wait for the writer; beyond that callers are told to come back.
+const INBOX_MAX: usize = 8_192;
+
+pub struct Sqlite {
+    path: PathBuf,
+    inbox: SyncSender<Message>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    readers: Readers,
+    side: SideFile,
+    clock: Arc<dyn Clock>,
+    policy: Policy,
+    waiting_claims: Arc<AtomicU64>,
+}
+
+/// Opens the database and its side file, or explains why that cannot be.
+pub fn open(
+    path: &Path,
+    clock: Arc<dyn Clock>,
+    policy: Policy,
+    observer: Arc<dyn Observer>,
+) -> anyhow::Result<Arc<Sqlite>> {
+    let connection = open::writer(path)?;
+    let side = SideFile::open(&side::path_beside(path), side::Limits::default())?;
+    let readers =
+        Readers::open(path).with_context(|| format!("cannot read the database {}", path.display()))?;
+    let (inbox, receiver) = sync_channel(INBOX_MAX);
+    let waiting_claims = Arc::new(AtomicU64::new(0));
+    let writer = Writer {
+        connection,
+        inbox: receiver,
+        clock: clock.clone(),
+        observer,
+        policy,
+        started_ms: clock.now().mono_ms,
+        waiting_claims: waiting_claims.clone(),
+    };
+    let thread = std::thread::Builder::new()
+        .name("writer".to_owned())
+        .spawn(move || writer.run())
+        .context("cannot start the writer thread")?;
+    Ok(Arc::new(Sqlite {
+        path: path.to_owned(),
+        inbox,
+        thread: Mutex::new(Some(thread)),
+        readers,
+        side,
+        clock,
+        policy,
+        waiting_claims,
+    }))
+}
+
+impl Sqlite {
+    fn send(&self, message: Message) -> Result<(), Error> {
+        self.inbox.try_send(message).map_err(|error| match error {
+            TrySendError::Full(_) => Error::Busy,
+            TrySendError::Disconnected(_) => Error::Closed,
+        })
+    }
+
+    async fn write(&self, write: Plain) -> Result<(), Error> {
+        let (respond, answer) = oneshot::channel();
+        self.send(Message::Plain { write, respond })?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+
+    async fn read<T, F>(&self, read: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        self.readers.read(read).await
+    }
+
+    fn now(&self) -> Now {
+        self.clock.now()
+    }
+}
+
+#[async_trait]
+impl Store for Sqlite {
+    async fn submit(&self, command: Command, note: Option<AuditEntry>) -> Result<Decided, Error> {
+        let (respond, answer) = oneshot::channel();
+        if cfg!(feature = "fault-ack-early")
+            && let Some(reply) = early_answer(&command)
+        {
+            self.send(Message::Command { command, note, respond })?;
+            return Ok(Ok(reply));
+        }
+        self.send(Message::Command { command, note, respond })?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+
+    async fn job(&self, id: &JobId) -> Result<Option<forge_shared::Job>, Error> {
+        let id = id.clone();
+        self.read(move |connection| {
+            connection
+                .prepare_cached(&view::select_jobs("", "WHERE j.id = ?1"))?
+                .query_row([id.as_str()], |row| view::job(connection, row))
+                .optional()
+        })
+        .await
+        .map(|found| found.map(|(_, _, job)| job))
+    }
+
+    async fn jobs_by_seq(&self, seqs: Vec<i64>) -> Result<Vec<forge_shared::Job>, Error> {
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(&view::select_jobs("", "WHERE j.seq = ?1"))?;
+            let mut jobs = Vec::with_capacity(seqs.len());
+            for seq in seqs {
+                let job = statement.query_row([seq], |row| view::job(connection, row)).optional()?;
+                jobs.extend(job.map(|(_, _, job)| job));
+            }
+            Ok(jobs)
+        })
+        .await
+    }
+
+    async fn jobs(&self, filter: JobFilter, page: Page) -> Result<JobPage, Error> {
+        self.read(move |connection| list::jobs(connection, &filter, &page)).await
+    }
+
+    async fn matching(
+        &self,
+        filter: JobFilter,
+        after: i64,
+        upto: i64,
+        max: u32,
+    ) -> Result<Vec<(i64, JobId)>, Error> {
+        let now = self.now().wall_ms;
+        self.read(move |connection| list::matching(connection, &filter, now, (after, upto), max)).await
+    }
+
+    async fn count_matching(&self, filter: JobFilter) -> Result<u64, Error> {
+        let now = self.now().wall_ms;
+        self.read(move |connection| list::count(connection, &filter, now)).await
+    }
+
+    async fn last_job(&self) -> Result<i64, Error> {
+        self.read(|connection| {
+            connection.query_row("SELECT next_job - 1 FROM position", [], |row| row.get(0))
+        })
+        .await
+    }
+
+    async fn attempts(&self, id: &JobId) -> Result<Option<Vec<Attempt>>, Error> {
+        let id = id.clone();
+        self.read(move |connection| {
+            let sql = format!("SELECT {} FROM jobs j WHERE j.id = ?1", rows::JOB_COLUMNS);
+            let job = connection.prepare_cached(&sql)?.query_row([id.as_str()], rows::job).optional()?;
+            job.map(|job| view::attempts(connection, &job)).transpose()
+        })
+        .await
+    }
+
+    async fn counts(&self) -> Result<Vec<JobCount>, Error> {
+        self.read(|connection| {
+            connection
+                .prepare_cached("SELECT queue, type, status, n FROM counts WHERE n > 0")?
+                .query_map([], |row| {
+                    Ok(JobCount {
+                        queue: QueueName::trusted(rows::text(row, 0)?),
+                        kind: JobType::trusted(rows::text(row, 1)?),
+                        status: rows::status_of(row.get(2)?, 2)?,
+                        n: row.get::<_, i64>(3)?.unsigned_abs(),
+                    })
+                })?
+                .collect()
+        })
+        .await
+    }
+
+    async fn live_jobs_by_worker(&self) -> Result<BTreeMap<WorkerId, u64>, Error> {
+        self.read(live_by_worker).await
+    }
+
+    async fn workers(&self) -> Result<Vec<Worker>, Error> {
+        let (stored, live) = self
+            .read(|connection| {
+                let stored = connection
+                    .prepare_cached(
+                        "SELECT id, about, boot, superseded, draining, lost, registered_at, last_heartbeat, busy, \
+                         rss_kb, outbox FROM workers ORDER BY id",
+                    )?
+                    .query_map([], load::worker)?
+                    .collect::<rusqlite::Result<Vec<_>>>()?;
+                Ok((stored, live_by_worker(connection)?))
+            })
+            .await?;
+        stored
+            .into_iter()
+            .map(|worker| {
+                let jobs = live.get(&worker.id).copied().unwrap_or(0);
+                view::worker(worker, jobs)
+            })
+            .collect()
+    }
+
+    async fn worker(&self, id: &WorkerId) -> Result<Option<Worker>, Error> {
+        Ok(self.workers().await?.into_iter().find(|worker| worker.id == *id))
+    }
+
+    async fn overdue(&self, now: Now, max: u32) -> Result<Overdue, Error> {
+        let Policy { lease_ms, prepare_ms, .. } = self.policy;
+        self.read(move |connection| {
+            let mut jobs: Vec<i64> = connection
+                .prepare_cached(include_str!("sql/overdue_jobs.sql"))?
+                .query_map(params![now.mono_ms, prepare_ms, max], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            let expired = connection
+                .prepare_cached(
+                    "SELECT seq FROM jobs INDEXED BY jobs_expiring \
+                     WHERE expires_at IS NOT NULL AND lane IS NOT NULL AND expires_at <= ?1 LIMIT ?2",
+                )?
+                .query_map(params![now.wall_ms, max], |row| row.get(0))?
+                .collect::<rusqlite::Result<Vec<i64>>>()?;
+            jobs.extend(expired);
+            jobs.truncate(max as usize);
+            // After a step back of the clock a last heartbeat may seem to be in the future.
+            let workers = connection
+                .prepare_cached(
+                    "SELECT id FROM workers WHERE lost = 0 AND \
+                     (last_heartbeat < ?1 - ?2 OR last_heartbeat > ?1 + ?2) LIMIT ?3",
+                )?
+                .query_map(params![now.wall_ms, lease_ms, max], |row| {
+                    Ok(WorkerId::trusted(rows::text(row, 0)?))
+                })?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok(Overdue { jobs, workers })
+        })
+        .await
+    }
+
+    async fn live_jobs(&self, after: i64, max: u32) -> Result<Vec<i64>, Error> {
+        self.read(move |connection| {
+            connection
+                .prepare_cached(
+                    "SELECT seq FROM jobs INDEXED BY jobs_live WHERE status IN (1, 2) AND seq > ?1 \
+                     ORDER BY seq LIMIT ?2",
+                )?
+                .query_map(params![after, max], |row| row.get(0))?
+                .collect()
+        })
+        .await
+    }
+
+    async fn prunable(&self, keep: Retention, max: u32) -> Result<Vec<i64>, Error> {
+        self.read(move |connection| list::prunable(connection, &keep, max)).await
+    }
+
+    async fn prune_events(&self, before_ms: i64) -> Result<(), Error> {
+        // The newest row stays, so that a watcher can tell "nothing new" from "too old".
+        self.write(Box::new(move |connection| {
+            connection
+                .prepare_cached(
+                    "DELETE FROM events WHERE first IN (SELECT first FROM events WHERE ts < ?1 \
+                     AND first < (SELECT max(first) FROM events) ORDER BY first LIMIT 500)",
+                )?
+                .execute([before_ms])?;
+            Ok(())
+        }))
+        .await
+    }
+
+    async fn event_range(&self) -> Result<EventRange, Error> {
+        self.read(|connection| {
+            let (epoch, next): (i64, i64) =
+                connection.query_row("SELECT epoch, next_event FROM position", [], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })?;
+            let first: Option<i64> =
+                connection.query_row("SELECT min(first) FROM events", [], |row| row.get(0))?;
+            Ok(EventRange {
+                epoch: epoch.unsigned_abs(),
+                first: first.unwrap_or(next).unsigned_abs(),
+                last: (next - 1).unsigned_abs(),
+            })
+        })
+        .await
+    }
+
+    async fn events_after(&self, seq: u64, max: usize) -> Result<Vec<Event>, Error> {
+        self.read(move |connection| event_log::after(connection, seq, max)).await
+    }
+
+    async fn tokens(&self) -> Result<Vec<TokenRecord>, Error> {
+        self.read(admin::tokens).await
+    }
+
+    async fn save_token(&self, token: TokenRecord, note: Option<AuditEntry>) -> Result<(), Error> {
+        self.write(Box::new(move |connection| {
+            admin::save_token(connection, &token)?;
+            note.iter().try_for_each(|note| save::note(connection, note))
+        }))
+        .await
+    }
+
+    async fn delete_token(&self, id: &str, note: AuditEntry) -> Result<bool, Error> {
+        let id = id.to_owned();
+        let (tell, told) = oneshot::channel();
+        self.write(Box::new(move |connection| {
+            let found = admin::delete_token(connection, &id)?;
+            if found {
+                save::note(connection, &note)?;
+            }
+            let _ = tell.send(found);
+            Ok(())
+        }))
+        .await?;
+        Ok(told.await.unwrap_or(false))
+    }
+
+    async fn sessions(&self) -> Result<Vec<SessionRecord>, Error> {
+        self.read(admin::sessions).await
+    }
+
+    async fn save_session(&self, session: SessionRecord) -> Result<(), Error> {
+        self.write(Box::new(move |connection| admin::save_session(connection, &session))).await
+    }
+
+    async fn delete_session(&self, hash: [u8; 32]) -> Result<(), Error> {
+        self.write(Box::new(move |connection| {
+            connection.prepare_cached("DELETE FROM sessions WHERE hash = ?1")?.execute([hash]).map(drop)
+        }))
+        .await
+    }
+
+    async fn audit(&self, note: AuditEntry) -> Result<(), Error> {
+        self.write(Box::new(move |connection| save::note(connection, &note))).await
+    }
+
+    async fn audit_log(&self, before: Option<i64>, max: u32) -> Result<Vec<(i64, AuditEntry)>, Error> {
+        self.read(move |connection| admin::audit_log(connection, before, max)).await
+    }
+
+    async fn operation(&self, id: &str) -> Result<Option<Operation>, Error> {
+        let id = id.to_owned();
+        self.read(move |connection| admin::operation(connection, &id)).await
+    }
+
+    async fn save_operation(&self, operation: Operation, note: Option<AuditEntry>) -> Result<(), Error> {
+        self.write(Box::new(move |connection| {
+            admin::save_operation(connection, &operation)?;
+            note.iter().try_for_each(|note| save::note(connection, note))
+        }))
+        .await
+    }
+
+    async fn unfinished_operations(&self) -> Result<Vec<Operation>, Error> {
+        self.read(admin::unfinished_operations).await
+    }
+
+    async fn nodes(&self) -> Result<Vec<NodeRecord>, Error> {
+        let mut nodes = self.read(admin::nodes).await?;
+        let mut newest: BTreeMap<NodeId, (i64, String)> = self
+            .side
+            .latest_snapshots()
+            .await?
+            .into_iter()
+            .map(|(node, seen, snapshot)| (node, (seen, snapshot)))
+            .collect();
+        for node in &mut nodes {
+            if let Some((seen, snapshot)) =
+                newest.remove(&node.id).filter(|(seen, _)| *seen >= node.last_seen)
+            {
+                node.last_seen = seen;
+                node.latest = Some(snapshot);
+            }
+        }
+        Ok(nodes)
+    }
+
+    async fn save_node(&self, node: NodeRecord) -> Result<(), Error> {
+        self.write(Box::new(move |connection| admin::save_node(connection, &node))).await
+    }
+
+    async fn save_snapshots(&self, latest: Vec<(NodeId, i64, String)>) -> Result<(), Error> {
+        self.side.save_snapshots(latest).await
+    }
+
+    async fn append_log(
+        &self,
+        job: &JobId,
+        attempt: u32,
+        offset: u64,
+        bytes: Bytes,
+    ) -> Result<LogAppend, Error> {
+        self.side.append_log(job, attempt, offset, bytes).await
+    }
+
+    async fn read_log(&self, job: &JobId, attempt: u32, offset: u64, max: usize) -> Result<LogSlice, Error> {
+        self.side.read_log(job, attempt, offset, max).await
+    }
+
+    async fn delete_logs(&self, jobs: Vec<JobId>) -> Result<(), Error> {
+        self.side.delete_logs(jobs).await
+    }
+
+    async fn ping(&self) -> Result<(), Error> {
+        self.write(Box::new(|_| Ok(()))).await?;
+        self.read(|connection| connection.query_row("SELECT epoch FROM position", [], |_| Ok(()))).await?;
+        self.side.ping().await
+    }
+
+    fn figures(&self) -> Figures {
+        let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+        let mut wal = self.path.clone().into_os_string();
+        wal.push("-wal");
+        Figures {
+            database_bytes: size(&self.path) + size(Path::new(&wal)) + self.side.bytes(),
+            waiting_claims: self.waiting_claims.load(Ordering::Relaxed),
+        }
+    }
+
+    async fn close(&self) {
+        // The writer takes everything that was sent before this.
+        let inbox = self.inbox.clone();
+        let thread = self.thread.lock().expect("nobody panics with the lock").take();
+        let joined = tokio::task::spawn_blocking(move || {
+            let _ = inbox.send(Message::Close);
+            thread.map(JoinHandle::join)
+        });
+        if let Ok(Some(Err(_))) = joined.await {
+            tracing::error!("the writer thread panicked");
+        }
+        self.readers.close().await;
+        self.side.close().await;
+    }
+}
+
+fn live_by_worker(connection: &Connection) -> rusqlite::Result<BTreeMap<WorkerId, u64>> {
+    connection
+        .prepare_cached(
+            "SELECT lease_worker, count(*) FROM jobs INDEXED BY jobs_live WHERE status IN (1, 2) GROUP BY lease_worker",
+        )?
+        .query_map([], |row| {
+            Ok((WorkerId::trusted(rows::text(row, 0)?), row.get::<_, i64>(1)?.unsigned_abs()))
+        })?
+        .collect()
+}
+
+/// Test-only: what an acknowledgement before the commit would look like.
+fn early_answer(command: &Command) -> Option<forge_engine::Reply> {
+    use forge_engine::command::Enqueued;
+    let Command::Enqueue(jobs) = command else { return None };
+    let enqueued = jobs.iter().map(|job| {
+        Some(Enqueued { id: job.id.clone()?, status: forge_shared::Status::Pending, created: true })
+    });
+    enqueued.collect::<Option<Vec<_>>>().map(forge_engine::Reply::Enqueued)
+}

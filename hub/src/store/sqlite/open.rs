@@ -1,0 +1,189 @@
+//! Opening a database file: is it ours, is it whole, is it of a version we know?
+//!
+//! Opening is not starting a hub: several processes may open one file. Only a hub takes the
+//! lock that keeps a second hub away.
+
+use anyhow::{Context, anyhow, bail};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    path::{Path, PathBuf},
+};
+
+/// "ForF": marks a file as one of ours.
+const APPLICATION_ID: i32 = 0x466f_7246;
+
+const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_jobs.sql")];
+
+/// Statements kept prepared on each connection: more than there are in the code.
+const STATEMENTS_MAX: usize = 128;
+const WRITER_CACHE_KIB: i32 = 8 * 1024;
+const READER_CACHE_KIB: i32 = 2 * 1024;
+/// WAL pages after which the writer moves them into the database file.
+const CHECKPOINT_PAGES: i32 = 4_000;
+
+/// Opens (or makes) the file for writing and brings its schema up to date.
+pub(super) fn writer(path: &Path) -> anyhow::Result<Connection> {
+    let shown = path.display();
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {} for the database", folder.display()))?;
+    }
+    let fresh = std::fs::metadata(path).map_or(true, |meta| meta.len() == 0);
+    if !fresh {
+        check_header(path)?;
+    }
+    let mut connection = Connection::open(path)
+        .with_context(|| format!("cannot open the database {shown}; check the path and its permissions"))?;
+    let result = prepare(&mut connection, fresh);
+    result.map_err(|error| explain(error, path))?;
+    Ok(connection)
+}
+
+pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.pragma_update(None, "busy_timeout", 5_000)?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+    connection.pragma_update(None, "query_only", true)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    Ok(connection)
+}
+
+/// Keeps a second hub away from this database for as long as the file lives.
+pub fn lock_for_hub(path: &Path) -> anyhow::Result<File> {
+    let lock_path = beside(path, "lock");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&lock_path)
+        .with_context(|| format!("cannot make the lock file {}", lock_path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!(
+            "the database {} is already served by another hub; stop that one first, or set SQLITE_PATH to another file",
+            path.display()
+        ),
+        Err(TryLockError::Error(error)) => {
+            Err(anyhow!(error).context("cannot lock the database for this hub"))
+        }
+    }
+}
+
+/// A file that belongs to the database, named after it.
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn check_header(path: &Path) -> anyhow::Result<()> {
+    use std::io::Read as _;
+    let mut header = [0u8; 100];
+    let shown = path.display();
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    if read.is_err() || &header[..16] != b"SQLite format 3\0" {
+        bail!(
+            "{shown} is not a SQLite database, or its header is damaged; restore it from a backup, or set SQLITE_PATH to another file"
+        );
+    }
+    let application = i32::from_be_bytes(header[68..72].try_into().expect("four bytes"));
+    if application != APPLICATION_ID {
+        bail!(
+            "{shown} is a SQLite database of another program; it was left as it is. Set SQLITE_PATH to another file"
+        );
+    }
+    Ok(())
+}
+
+fn prepare(connection: &mut Connection, fresh: bool) -> anyhow::Result<()> {
+    connection.pragma_update(None, "busy_timeout", 5_000)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        bail!("this file system does not support write-ahead logging; put the database on a local disk");
+    }
+    let synchronous = if cfg!(feature = "fault-sync-normal") { "NORMAL" } else { "FULL" };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    if !fresh {
+        let found: Vec<String> = connection
+            .prepare("PRAGMA quick_check(1)")?
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        if found != ["ok"] {
+            bail!("the database is damaged ({}); restore it from a backup", found.join("; "));
+        }
+    }
+    migrate(connection)
+}
+
+fn migrate(connection: &mut Connection) -> anyhow::Result<()> {
+    let known = MIGRATIONS.len() as i64;
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if version > known {
+        bail!(
+            "the database is of a newer version ({version}) than this hub knows ({known}); start a newer hub, or restore an older backup"
+        );
+    }
+    for (number, sql) in MIGRATIONS.iter().enumerate().skip(version.max(0) as usize) {
+        transaction.execute_batch(sql).with_context(|| format!("migration {} failed", number + 1))?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", known)?;
+    let mut epoch = [0u8; 8];
+    getrandom::fill(&mut epoch).map_err(|error| anyhow!("no randomness from the system: {error}"))?;
+    // 48 bits: exact in every JSON reader.
+    let epoch = i64::from_be_bytes(epoch) & 0xffff_ffff_ffff;
+    transaction.execute(
+        "INSERT OR IGNORE INTO position (id, epoch, next_job, next_event) VALUES (1, ?1, 1, 1)",
+        [epoch],
+    )?;
+    check_schema(&transaction)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Every table and index that the code relies on is there, with the columns it names.
+fn check_schema(connection: &Connection) -> anyhow::Result<()> {
+    let pristine = Connection::open_in_memory()?;
+    for sql in MIGRATIONS {
+        pristine.execute_batch(sql)?;
+    }
+    let shape = |connection: &Connection| -> rusqlite::Result<Vec<(String, String)>> {
+        connection
+            .prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name")?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect()
+    };
+    let (expected, found) = (shape(&pristine)?, shape(connection)?);
+    if let Some((name, _)) = expected.iter().find(|item| !found.contains(item)) {
+        bail!(
+            "the database's schema is damaged: '{name}' is missing or was changed; restore it from a backup"
+        );
+    }
+    Ok(())
+}
+
+fn explain(error: anyhow::Error, path: &Path) -> anyhow::Error {
+    let shown = path.display();
+    let code = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
+    match code {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            anyhow!("the database {shown} is damaged ({error}); restore it from a backup")
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            anyhow!("the database {shown} is locked by another program; stop it, then start the hub again")
+        }
+        Some(ErrorCode::DiskFull) => anyhow!("there is no room for the database {shown}; free disk space"),
+        Some(ErrorCode::ReadOnly) => anyhow!("the database {shown} cannot be written; check its permissions"),
+        _ => error.context(format!("cannot use the database {shown}")),
+    }
+}

@@ -1,0 +1,241 @@
+//! Writes what the planner decided. Nothing here chooses a value.
+
+use super::{event_log, rows};
+use forge_engine::{
+    Job,
+    plan::{Changes, Inserted},
+};
+use forge_shared::response::AuditEntry;
+use rusqlite::{Connection, params};
+
+pub(super) fn changes(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
+    for inserted in &changes.inserted {
+        insert(connection, inserted)?;
+    }
+    for (job, lane) in &changes.updated {
+        update(connection, job, *lane)?;
+    }
+    for (seq, completion) in &changes.completions {
+        connection
+            .prepare_cached(
+                "INSERT INTO results (seq, result, hash, key, usage) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![seq, &*completion.result, completion.hash, completion.key, completion.usage])?;
+    }
+    for entry in &changes.entries {
+        connection
+            .prepare_cached(
+                "INSERT INTO history (seq, n, attempt, worker, claimed_at, started_at, ended_at, outcome, reason, \
+                 error_class, backtrace, usage) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            )?
+            .execute(params![
+                entry.job,
+                entry.n,
+                entry.attempt,
+                entry.worker.as_ref().map(|worker| worker.as_str()),
+                entry.claimed_at,
+                entry.started_at,
+                entry.ended_at,
+                entry.outcome,
+                entry.reason,
+                entry.error_class,
+                entry.backtrace,
+                entry.usage,
+            ])?;
+    }
+    for (seq, progress) in &changes.progress {
+        connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO progress (seq, percent, message, at) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![seq, progress.percent, progress.message, progress.at])?;
+    }
+    workers(connection, changes)?;
+    for lane in &changes.lanes {
+        if lane.n == 0 {
+            connection.prepare_cached("DELETE FROM lanes WHERE id = ?1")?.execute([lane.id])?;
+        } else {
+            connection
+                .prepare_cached(
+                    "INSERT INTO lanes (id, queue, type, priority, n) VALUES (?1, ?2, ?3, ?4, ?5) \
+                     ON CONFLICT (id) DO UPDATE SET n = excluded.n",
+                )?
+                .execute(params![
+                    lane.id,
+                    lane.key.queue.as_str(),
+                    lane.key.kind.as_str(),
+                    lane.key.priority,
+                    lane.n as i64
+                ])?;
+        }
+    }
+    for ((queue, kind, status), n) in &changes.counts {
+        let key = params![queue.as_str(), kind.as_str(), rows::status_number(*status), n];
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO counts (queue, type, status, n) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(key)?;
+    }
+    for (seq, _) in &changes.deleted {
+        delete(connection, *seq)?;
+    }
+    if let Some(first) = changes.events.first() {
+        connection
+            .prepare_cached("INSERT INTO events (first, n, ts, data) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![
+                first.seq as i64,
+                changes.events.len() as i64,
+                first.ts,
+                event_log::encode(&changes.events)
+            ])?;
+    }
+    connection
+        .prepare_cached("UPDATE position SET next_job = ?1, next_event = ?2")?
+        .execute(params![changes.next_job, changes.next_event as i64])?;
+    Ok(())
+}
+
+fn insert(connection: &Connection, inserted: &Inserted) -> rusqlite::Result<()> {
+    let Inserted { job, spec, idempotency, lane } = inserted;
+    connection
+        .prepare_cached(
+            "INSERT INTO jobs (seq, id, queue, type, priority, status, lane, created_at, run_at, max_attempts, \
+             max_runtime_ms, expires_at, backoff) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        )?
+        .execute(params![
+            job.seq,
+            job.id.as_str(),
+            job.queue.as_str(),
+            job.kind.as_str(),
+            job.priority,
+            rows::status_number(job.status),
+            lane,
+            job.created_at,
+            job.run_at,
+            job.max_attempts,
+            job.max_runtime_ms,
+            job.expires_at,
+            job.backoff.map(|backoff| serde_json::to_string(&backoff).expect("a backoff is always JSON")),
+        ])?;
+    let tags = (!spec.tags.is_empty())
+        .then(|| serde_json::to_string(&spec.tags).expect("a list of strings is always JSON"));
+    connection
+        .prepare_cached(
+            "INSERT INTO specs (seq, params, tags, command, solver_url, solver_checksum) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            job.seq,
+            &*spec.params,
+            tags,
+            spec.command,
+            spec.solver_url,
+            spec.solver_checksum
+        ])?;
+    for tag in &spec.tags {
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO tags (tag, seq) VALUES (?1, ?2)")?
+            .execute(params![tag, job.seq])?;
+    }
+    if let Some(idempotency) = idempotency {
+        connection
+            .prepare_cached("INSERT INTO idempotency (key, seq, body) VALUES (?1, ?2, ?3)")?
+            .execute(params![&*idempotency.key, job.seq, idempotency.body])?;
+    }
+    // A job can be claimed, cancelled or more in the batch that adds it.
+    if job.attempt > 0 || job.status != forge_shared::Status::Pending {
+        update(connection, job, *lane)?;
+    }
+    Ok(())
+}
+
+fn update(connection: &Connection, job: &Job, lane: Option<u32>) -> rusqlite::Result<()> {
+    let lease = job.lease.as_ref();
+    connection
+        .prepare_cached(
+            "UPDATE jobs SET queue = ?2, priority = ?3, status = ?4, lane = ?5, run_at = ?6, expires_at = ?7, \
+             attempt = ?8, attempts = ?9, given_back = ?10, silent_expiries = ?11, history_len = ?12, \
+             cancel_requested = ?13, claimed_at = ?14, started_at = ?15, heartbeat_at = ?16, finished_at = ?17, \
+             progress_at = ?18, fail_reason = ?19, lease_id = ?20, lease_worker = ?21, lease_boot = ?22, \
+             lease_claim = ?23, lease_state = ?24, lease_granted = ?25, lease_until = ?26, lease_started = ?27 \
+             WHERE seq = ?1",
+        )?
+        .execute(params![
+            job.seq,
+            job.queue.as_str(),
+            job.priority,
+            rows::status_number(job.status),
+            lane,
+            job.run_at,
+            job.expires_at,
+            job.attempt,
+            job.attempts,
+            job.given_back,
+            job.silent_expiries,
+            job.history_len,
+            job.cancel_requested,
+            job.claimed_at,
+            job.started_at,
+            job.heartbeat_at,
+            job.finished_at,
+            job.progress_at,
+            job.fail_reason,
+            lease.map(|lease| lease.id.as_str()),
+            lease.map(|lease| lease.worker.as_str()),
+            lease.and_then(|lease| lease.boot.as_ref()).map(|boot| boot.as_str()),
+            lease.and_then(|lease| lease.claim_id.as_ref()).map(|claim| claim.as_str()),
+            lease.map(|lease| rows::lease_state_number(lease.state)),
+            lease.map(|lease| lease.granted_ms),
+            lease.map(|lease| lease.until_ms),
+            lease.and_then(|lease| lease.started_ms),
+        ])?;
+    Ok(())
+}
+
+fn delete(connection: &Connection, seq: i64) -> rusqlite::Result<()> {
+    for sql in [
+        "DELETE FROM tags WHERE seq = ?1 AND tag IN (SELECT value FROM json_each((SELECT tags FROM specs WHERE seq = ?1)))",
+        "DELETE FROM specs WHERE seq = ?1",
+        "DELETE FROM results WHERE seq = ?1",
+        "DELETE FROM history WHERE seq = ?1",
+        "DELETE FROM progress WHERE seq = ?1",
+        "DELETE FROM idempotency WHERE seq = ?1",
+        "DELETE FROM jobs WHERE seq = ?1",
+    ] {
+        connection.prepare_cached(sql)?.execute([seq])?;
+    }
+    Ok(())
+}
+
+fn workers(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
+    for worker in &changes.workers {
+        connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO workers (id, about, boot, superseded, draining, lost, registered_at, \
+                 last_heartbeat, busy, rss_kb, outbox) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            )?
+            .execute(params![
+                worker.id.as_str(),
+                &*worker.about,
+                worker.boot.as_ref().map(|boot| boot.as_str()),
+                serde_json::to_string(&worker.superseded).expect("a list of strings is always JSON"),
+                worker.draining,
+                worker.lost,
+                worker.registered_at,
+                worker.last_heartbeat,
+                worker.busy,
+                worker.rss_kb.map(|kb| i64::try_from(kb).unwrap_or(i64::MAX)),
+                worker.outbox,
+            ])?;
+    }
+    for id in &changes.forgotten {
+        connection.prepare_cached("DELETE FROM workers WHERE id = ?1")?.execute([id.as_str()])?;
+    }
+    Ok(())
+}
+
+pub(super) fn note(connection: &Connection, note: &AuditEntry) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT INTO audit (ts, actor, action, target, detail) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![note.ts, note.actor, note.action, note.target, note.detail])?;
+    Ok(())
+}
