@@ -1,5 +1,15 @@
+//! The hub of a compute fleet: keeps jobs and workers durably, serves the API, tells watchers.
+//! `docs/architecture.md` has the map.
+
 pub mod adapter;
+pub mod background;
 pub mod clock;
+pub mod config;
+pub mod events;
 pub mod fleet;
+pub mod hub;
+pub mod metrics;
+pub mod secret;
+pub mod service;
 pub mod solvers;
 pub mod store;

@@ -1,1 +1,111 @@
-fn main() {}
+//! The program: settings, logs, signals.
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use forge_hub::{config::Config, service::Service};
+use std::io::{IsTerminal as _, Write as _};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+/// A stop that takes longer than this is cut short.
+const STOP_AFTER: std::time::Duration = std::time::Duration::from_millis(9_500);
+
+fn main() {
+    let config = Config::parse();
+    if let Err(error) = start_log(&config.log_level) {
+        eprintln!("forge-hub: {error:#}");
+        std::process::exit(2);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let result = runtime.context("cannot start").and_then(|runtime| {
+        let result = runtime.block_on(serve(&config));
+        runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+        result
+    });
+    if let Err(error) = result {
+        tracing::error!("{error:#}");
+        eprintln!("forge-hub: {error:#}");
+        std::process::exit(1);
+    }
+}
+
+fn start_log(level: &str) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(level)
+        .with_context(|| format!("LOG_LEVEL '{level}' is not valid; try info, debug or warn"))?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if std::io::stderr().is_terminal() {
+        log.with_target(false).init();
+    } else {
+        log.json().flatten_event(true).init();
+    }
+    Ok(())
+}
+
+async fn serve(config: &Config) -> anyhow::Result<()> {
+    let stop = CancellationToken::new();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let service = Service::start(config, stop.clone()).await?;
+    tracing::info!(address = %service.address, version = env!("CARGO_PKG_VERSION"), "listening");
+    greet(config, &service);
+    if let Some(path) = &config.ready_file {
+        std::fs::write(path, service.address.to_string())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let running = tokio::spawn(service.run());
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("stopping");
+    stop.cancel();
+    let finished = tokio::select! {
+        finished = running => finished.is_ok(),
+        () = tokio::time::sleep(STOP_AFTER) => false,
+        _ = terminate.recv() => false,
+        _ = interrupt.recv() => false,
+    };
+    if finished {
+        tracing::info!("stopped");
+    } else {
+        tracing::warn!("stopped before everything was finished; nothing acknowledged is lost");
+    }
+    Ok(())
+}
+
+/// Tells a person at the terminal (or whoever reads the output) what to do next.
+fn greet(config: &Config, service: &Service) {
+    let host = if service.address.ip().is_unspecified() {
+        format!("127.0.0.1:{}", service.address.port())
+    } else {
+        service.address.to_string()
+    };
+    let secret_file = forge_hub::secret::admin_secret_path(&config.sqlite_path);
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "Forge Fleet hub {}", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(out, "  listening on  http://{host}");
+    let _ = writeln!(out, "  API docs      http://{host}/api/docs");
+    let _ = writeln!(out, "  database      {}", config.sqlite_path.display());
+    let token = if config.ingest_secret.is_some() {
+        let _ = writeln!(out, "  token         from FORGE_INGEST_SECRET");
+        "$FORGE_INGEST_SECRET".to_owned()
+    } else if service.secret_is_new {
+        let _ = writeln!(
+            out,
+            "  token         {}   (shown this once; kept in {})",
+            service.secret.expose(),
+            secret_file.display()
+        );
+        service.secret.expose().to_owned()
+    } else {
+        let _ = writeln!(out, "  token         in {}", secret_file.display());
+        format!("$(cat {})", secret_file.display())
+    };
+    let _ = writeln!(out, "\nEnqueue a job:");
+    let _ = writeln!(
+        out,
+        "  curl -sS -H \"Authorization: Bearer {token}\" -d '{{\"type\":\"demo\",\"params\":{{\"n\":1}}}}' http://{host}/api/jobs"
+    );
+    let _ = out.flush();
+}

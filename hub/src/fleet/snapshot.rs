@@ -204,7 +204,8 @@ pub(super) fn framed(write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
     let mut message = PREFIX.as_bytes().to_vec();
     write(&mut message);
     message.extend_from_slice(SUFFIX.as_bytes());
-    message.into()
+    // Hundreds of these are kept for each node: give back what the vector set aside.
+    message.into_boxed_slice().into()
 }
 
 pub(super) fn unframed(message: &Bytes) -> Bytes {

@@ -7,7 +7,7 @@ use axum::{
 use forge_engine::Refusal;
 use forge_shared::response::ErrorBody;
 
-use crate::store;
+use crate::{hub::Denied, store};
 
 /// What a handler answers instead of a body.
 #[derive(Debug, Clone)]
@@ -41,6 +41,21 @@ impl ApiError {
     /// 400 about one field.
     pub fn invalid(field: &str, why: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_field", why).field(field)
+    }
+
+    /// An answer that does not belong to the question: a defect of the hub.
+    pub fn unexpected() -> Self {
+        tracing::error!("a command got an answer of another kind");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the hub made a mistake; see its log")
+    }
+
+    /// The same error about a part of the request.
+    pub fn within(mut self, part: &str) -> Self {
+        self.body.field = Some(match self.body.field {
+            Some(field) => format!("{part}.{field}"),
+            None => part.to_owned(),
+        });
+        self
     }
 
     pub fn not_found(what: &str) -> Self {
@@ -77,6 +92,15 @@ impl From<Refusal> for ApiError {
             Refusal::InBatch { .. } => (StatusCode::CONFLICT, "refused"),
         };
         Self::new(status, code, refusal.to_string())
+    }
+}
+
+impl From<Denied> for ApiError {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::Refused(refusal) => refusal.into(),
+            Denied::Failed(error) => error.into(),
+        }
     }
 }
 

@@ -1,9 +1,12 @@
 //! Metrics: what agents push and what dashboards read of it.
 
 use super::{
+    app::App,
+    caller::Caller,
     error::{ApiError, ApiResult},
+    json::Body,
+    query::{PathId, Query},
     sse::{self, Ends},
-    stub::{App, Body, Caller, PathId, Query},
 };
 use crate::fleet::{BATCH_MAX, Measured, RING_MAX, Refused};
 use axum::{
@@ -33,6 +36,8 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(node_events))
 }
 
+/// A thousand snapshots of a machine with many cores.
+const BATCH_BYTES_MAX: usize = 8 << 20;
 const NAME_HEADER: &str = "x-node-name";
 
 /// Take one snapshot of a machine
@@ -49,6 +54,7 @@ const NAME_HEADER: &str = "x-node-name";
     responses(
         (status = 204, description = "Taken"),
         (status = 400, description = "A field is missing or absurd", body = ErrorBody),
+        (status = 413, description = "More than 2 MiB", body = ErrorBody),
         (status = 401, description = "No valid token", body = ErrorBody),
         (status = 403, description = "The token is another worker's, or may not push", body = ErrorBody),
         (status = 507, description = "The hub takes no further nodes, or its disk is full", body = ErrorBody),
@@ -76,6 +82,7 @@ async fn push(
     responses(
         (status = 204, description = "Taken; what the hub had already is not taken twice"),
         (status = 400, description = "A field is missing or absurd; none was taken", body = ErrorBody),
+        (status = 413, description = "More than 8 MiB", body = ErrorBody),
         (status = 401, description = "No valid token", body = ErrorBody),
         (status = 403, description = "The token is another worker's, or may not push", body = ErrorBody),
         (status = 507, description = "The hub takes no further nodes, or its disk is full", body = ErrorBody),
@@ -87,7 +94,7 @@ async fn push_batch(
     caller: Caller,
     PathId(node): PathId<NodeId>,
     headers: HeaderMap,
-    Body(measured): Body<Vec<Measured>>,
+    Body(measured): Body<Vec<Measured>, BATCH_BYTES_MAX>,
 ) -> ApiResult<StatusCode> {
     if measured.len() > BATCH_MAX {
         let why = format!("a batch has at most {BATCH_MAX} snapshots; send several");
@@ -107,7 +114,7 @@ async fn ingest(
     app.auth.bind_worker(caller, &WorkerId::trusted(node.as_str())).await?;
     let name = headers.get(NAME_HEADER).map(|name| {
         std::str::from_utf8(name.as_bytes())
-            .map_err(|_| ApiError::invalid("X-Node-Name", "must be UTF-8 text"))
+            .map_err(|_| ApiError::invalid("X-Node-Name", "X-Node-Name: must be UTF-8 text"))
     });
     app.fleet.ingest(node, name.transpose()?, measured).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -115,12 +122,12 @@ async fn ingest(
 
 impl From<Refused> for ApiError {
     fn from(refused: Refused) -> Self {
-        match refused {
-            Refused::Invalid(invalid) => Self::invalid(&invalid.field, invalid.why),
+        match &refused {
+            Refused::Invalid(invalid) => Self::invalid(&invalid.field, refused.to_string()),
             Refused::Full => {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, "too_many_nodes", refused.to_string())
             }
-            Refused::Store(error) => error.into(),
+            Refused::Store(error) => error.clone().into(),
         }
     }
 }
@@ -180,7 +187,7 @@ async fn fleet_events(State(app): State<Arc<App>>, caller: Caller) -> ApiResult<
 }
 
 fn ends(app: &App, caller: &Caller) -> Ends {
-    Ends { stop: app.stop.clone(), revoked: caller.revoked.clone() }
+    Ends { stop: app.stop.clone(), revoked: caller.revoked().clone() }
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -211,7 +218,7 @@ async fn node_snapshots(
 ) -> ApiResult<Response> {
     let limit = match newest.limit {
         None => RING_MAX,
-        Some(0) => return Err(ApiError::invalid("limit", format!("must be between 1 and {RING_MAX}"))),
+        Some(0) => return Err(ApiError::invalid("limit", format!("limit: must be 1 to {RING_MAX}"))),
         Some(limit) => (limit as usize).min(RING_MAX),
     };
     let snapshots = app.fleet.snapshots_json(&node, limit).ok_or_else(|| ApiError::not_found("node"))?;

@@ -56,7 +56,7 @@ async fn bad_input_is_refused_by_field_and_nothing_is_stored() {
     check("/api/ingest/n1", snapshot(-1, 1.0), "timestamp").await;
     check("/api/ingest/n1", snapshot(1, -1.0), "cpu").await;
     check("/api/ingest/n1/batch", json!([snapshot(1, 1.0), snapshot(1, -1.0)]), "[1].cpu").await;
-    check("/api/ingest/a%2Fb", snapshot(1, 1.0), "id").await;
+    check("/api/ingest/a%2Fb", snapshot(1, 1.0), "node_id").await;
     let mut wrong = snapshot(1, 1.0);
     wrong["memory"]["used"] = json!("much");
     check("/api/ingest/n1", wrong, "memory.used").await;

@@ -1,24 +1,31 @@
 //! What a job writes while it runs: agents append, people read and follow.
 
 use super::{
+    app::App,
+    body::read as read_body,
+    caller::Caller,
     error::{ApiError, ApiResult},
-    sse::{Ends, Open, Watcher},
-    stub::{App, Caller, PathId, Query, json},
+    json::Json,
+    query::{PathId, Query},
+    sse::{self, Ends, Open, Watcher},
 };
-use crate::store::{LogAppend, LogSlice, Store};
+use crate::{
+    hub::Hub,
+    store::{LogAppend, LogSlice, Store},
+};
 use axum::{
     body::Body,
-    extract::State,
+    extract::{Request, State},
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use forge_engine::{Command, Reply, command::Holder};
 use forge_shared::{
     JobId, LeaseId, WorkerId,
     response::{ErrorBody, LogOffset},
 };
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{Stream, stream};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::HashMap,
@@ -26,10 +33,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::{
-    sync::watch,
-    time::{sleep, timeout},
-};
+use tokio::{sync::watch, time::sleep};
+use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -37,8 +42,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 const APPEND_BYTES_MAX: usize = 1 << 20;
 /// How much of a log is in memory for one reader.
 const PIECE_BYTES: usize = 256 << 10;
-/// A follower looks at least this often whether the job is over.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A follower is woken by what happens to its job; it looks at least this often all the same.
+const LOOK_EVERY: Duration = Duration::from_secs(15);
 
 pub fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(append, read))
@@ -61,6 +66,30 @@ impl LogWakes {
     fn follow(self: &Arc<Self>, job: &JobId) -> Follower {
         let wakes = self.jobs().entry(job.clone()).or_insert_with(|| watch::Sender::new(())).subscribe();
         Follower { all: Arc::clone(self), job: job.clone(), wakes }
+    }
+
+    /// Wakes followers of jobs that something happened to.
+    pub async fn run(&self, hub: Arc<Hub>, stop: CancellationToken) {
+        let mut newest = hub.events.subscribe();
+        let mut cursor = *newest.borrow_and_update();
+        loop {
+            tokio::select! {
+                changed = newest.changed() => if changed.is_err() { return },
+                () = stop.cancelled() => return,
+            }
+            if self.jobs().is_empty() {
+                cursor = *newest.borrow();
+                continue;
+            }
+            // A failed read is made up for by the followers' own looking.
+            let Ok(batches) = hub.events.after(&*hub.store, cursor).await else { continue };
+            for event in batches.iter().flat_map(|batch| batch.events.iter()) {
+                cursor = event.seq;
+                if let Some(job) = &event.job_id {
+                    self.wake(job);
+                }
+            }
+        }
     }
 
     fn jobs(&self) -> MutexGuard<'_, HashMap<JobId, watch::Sender<()>>> {
@@ -120,7 +149,7 @@ struct WrongOffset {
 /// Bytes that the hub has already are not stored again, so an append whose answer was lost can
 /// be sent again. The newest 16 MiB of an attempt are kept. May lose its last seconds.
 #[utoipa::path(
-    post, path = "/api/jobs/{id}/logs", tag = "logs",
+    post, path = "/api/jobs/{id}/logs", tag = "work",
     params(("id" = String, Path, description = "The job"), Append),
     request_body(content = Vec<u8>, description = "Raw bytes, at most 1 MiB", content_type = "application/octet-stream"),
     responses(
@@ -142,10 +171,10 @@ async fn append(
     caller: Caller,
     PathId(job): PathId<JobId>,
     Query(query): Query<Append>,
-    body: Body,
+    request: Request,
 ) -> ApiResult<Response> {
     app.auth.bind_worker(&caller, &query.worker_id).await?;
-    let bytes = take(body, app.body_idle).await?;
+    let bytes = read_body(request, APPEND_BYTES_MAX).await?;
     let holder = Holder { worker: query.worker_id, lease: query.lease_id };
     let attempt = match app.store.submit(Command::CheckLease { job: job.clone(), holder }, None).await?? {
         Reply::Alive { attempt, .. } => attempt,
@@ -158,35 +187,12 @@ async fn append(
     match app.store.append_log(&job, attempt, query.offset, bytes).await? {
         LogAppend::Stored(offset) => {
             app.log_wakes.wake(&job);
-            Ok(json(StatusCode::OK, &LogOffset { offset }))
+            Ok(Json(LogOffset { offset }).into_response())
         }
         LogAppend::Gap(offset) => {
             let error = format!("the hub has {offset} bytes of this log; send on from there");
-            Ok(json(StatusCode::RANGE_NOT_SATISFIABLE, &WrongOffset { error, code: "wrong_offset", offset }))
-        }
-    }
-}
-
-async fn take(body: Body, idle: Duration) -> ApiResult<Bytes> {
-    let mut pieces = body.into_data_stream();
-    let mut all = BytesMut::new();
-    loop {
-        match timeout(idle, pieces.next()).await {
-            Ok(Some(Ok(piece))) if all.len() + piece.len() <= APPEND_BYTES_MAX => {
-                all.extend_from_slice(&piece)
-            }
-            Ok(Some(Ok(_))) => {
-                let why = format!("one append has at most {APPEND_BYTES_MAX} bytes; send several");
-                return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", why));
-            }
-            Ok(Some(Err(_))) => {
-                return Err(ApiError::new(StatusCode::BAD_REQUEST, "incomplete_body", "the body broke off"));
-            }
-            Ok(None) => return Ok(all.freeze()),
-            Err(_) => {
-                let why = "the body stalled; send it again";
-                return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "body_stalled", why));
-            }
+            let body = Json(WrongOffset { error, code: "wrong_offset", offset });
+            Ok((StatusCode::RANGE_NOT_SATISFIABLE, body).into_response())
         }
     }
 }
@@ -205,7 +211,7 @@ struct Read {
 
 /// Read or follow the log of one attempt
 #[utoipa::path(
-    get, path = "/api/jobs/{id}/logs", tag = "logs",
+    get, path = "/api/jobs/{id}/logs", tag = "jobs",
     params(("id" = String, Path, description = "The job"), Read),
     responses(
         (status = 200, description = "The bytes as they were written", body = String, content_type = "text/plain",
@@ -230,7 +236,7 @@ async fn read(
     let follow = match query.follow {
         None | Some(0) => false,
         Some(1) => true,
-        Some(_) => return Err(ApiError::invalid("follow", "must be 0 or 1")),
+        Some(_) => return Err(ApiError::invalid("follow", "follow: must be 0 or 1")),
     };
     let job = app.store.job(&id).await?.ok_or_else(|| ApiError::not_found("job"))?;
     // Whoever follows a job that nobody has claimed yet waits for its first attempt.
@@ -255,7 +261,7 @@ async fn read(
         follower,
         over: false,
     };
-    let ends = Ends { stop: app.stop.clone(), revoked: caller.revoked.clone() };
+    let ends = Ends { stop: app.stop.clone(), revoked: caller.revoked().clone() };
     Ok(respond(watcher, ends, headers, reader.pieces()))
 }
 
@@ -324,6 +330,50 @@ impl Reader {
             }
         }
     }
+}
+
+/// A job's log as messages of an event stream, attempt after attempt, until the job is over.
+pub(super) fn follow_messages(app: Arc<App>, id: JobId) -> impl Stream<Item = Bytes> + Send {
+    let start = (app, id, None::<Reader>, 0);
+    stream::unfold(start, |(app, id, mut reader, mut seen)| async move {
+        loop {
+            let Some(current) = &mut reader else {
+                let job = app.store.job(&id).await.ok().flatten()?;
+                let attempt = job.attempt.max(1);
+                if attempt <= seen {
+                    return None;
+                }
+                seen = attempt;
+                reader = Some(Reader {
+                    store: Arc::clone(&app.store),
+                    id: id.clone(),
+                    attempt,
+                    at: 0,
+                    upto: u64::MAX,
+                    ready: None,
+                    follower: Some(app.log_wakes.follow(&id)),
+                    over: false,
+                });
+                continue;
+            };
+            let (attempt, offset) = (current.attempt, current.at);
+            match current.next().await {
+                Ok(Some(piece)) => {
+                    let text = String::from_utf8_lossy(&piece);
+                    let data = serde_json::json!({ "job_id": id, "attempt": attempt, "offset": offset, "text": text });
+                    let message = sse::message(None, Some("log"), Some(&data.to_string()));
+                    return Some((message, (app, id, reader, seen)));
+                }
+                Ok(None) => reader = None,
+                // Too slow for this log: what is left of it is read from where it starts now.
+                Err(Broken::Dropped) => {
+                    let rest = app.store.read_log(&id, attempt, u64::MAX, 1).await.ok()?;
+                    current.at = rest.end;
+                }
+                Err(Broken::Store(_)) => return None,
+            }
+        }
+    })
 }
 
 /// Why a log breaks off. The connection is cut, so that the reader does not take it for the end.

@@ -1,21 +1,21 @@
 //! Solver binaries: upload once, fetch from the hub.
 
 use super::{
+    app::{App, wall_ms},
+    caller::Caller,
     error::{ApiError, ApiResult},
+    json::Json,
+    query::PathId,
     range::{self, Part},
-    stub::{App, Caller, json},
 };
-use crate::{
-    fleet::wall_ms,
-    solvers::{Checksum, PutError},
-};
+use crate::solvers::{Checksum, PutError};
 use axum::{
     body::Body,
-    extract::{Path, State, rejection::PathRejection},
+    extract::State,
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use forge_shared::response::{AuditEntry, ErrorBody, Solver};
+use forge_shared::response::{ErrorBody, Solver};
 use futures_util::StreamExt;
 use std::{
     io::{self, SeekFrom},
@@ -33,13 +33,6 @@ const PIECE_BYTES: usize = 64 << 10;
 
 pub fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(put, get, delete))
-}
-
-type PathText = Result<Path<String>, PathRejection>;
-
-fn checksum(path: PathText) -> ApiResult<Checksum> {
-    let text = path.map_err(|error| ApiError::invalid("sha256", error.body_text()))?;
-    text.parse().map_err(|error: forge_shared::Invalid| ApiError::invalid("sha256", error.to_string()))
 }
 
 fn disk_error(error: &io::Error) -> ApiError {
@@ -71,17 +64,6 @@ impl From<PutError> for ApiError {
     }
 }
 
-async fn audit(app: &App, caller: &Caller, action: &str, name: &Checksum) -> ApiResult<()> {
-    let note = AuditEntry {
-        ts: wall_ms(),
-        actor: caller.actor.clone(),
-        action: action.to_owned(),
-        target: name.to_string(),
-        detail: None,
-    };
-    Ok(app.store.audit(note).await?)
-}
-
 /// List solvers with their sizes
 #[utoipa::path(
     get, path = "/api/solvers", tag = "solvers",
@@ -92,9 +74,9 @@ async fn audit(app: &App, caller: &Caller, action: &str, name: &Checksum) -> Api
     ),
     security(("token" = ["viewer", "producer"])),
 )]
-async fn list(State(app): State<Arc<App>>) -> ApiResult<Response> {
+async fn list(State(app): State<Arc<App>>) -> ApiResult<Json<Vec<Solver>>> {
     let solvers = app.solvers.list().await.map_err(|error| disk_error(&error))?;
-    Ok(json(StatusCode::OK, &solvers))
+    Ok(Json(solvers))
 }
 
 /// Upload a solver
@@ -122,11 +104,10 @@ async fn list(State(app): State<Arc<App>>) -> ApiResult<Response> {
 async fn put(
     State(app): State<Arc<App>>,
     caller: Caller,
-    path: PathText,
+    PathId(name): PathId<Checksum>,
     headers: HeaderMap,
     body: Body,
 ) -> ApiResult<Response> {
-    let name = checksum(path)?;
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if announced.is_some_and(|bytes: u64| bytes > app.solvers.bytes_max()) {
         return Err(PutError::TooLarge(app.solvers.bytes_max()).into());
@@ -153,9 +134,9 @@ async fn put(
         }
     }
     let put = upload.finish().await?;
-    audit(&app, &caller, "solver.put", &name).await?;
+    app.store.audit(caller.note(wall_ms(), "solver.put", name.to_string(), None)).await?;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(json(status, &put.solver))
+    Ok((status, Json(put.solver)).into_response())
 }
 
 /// Fetch a solver
@@ -181,11 +162,10 @@ async fn put(
 )]
 async fn get(
     State(app): State<Arc<App>>,
-    path: PathText,
+    PathId(name): PathId<Checksum>,
     method: Method,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let name = checksum(path)?;
     let opened = app.solvers.open_solver(&name).await.map_err(|error| disk_error(&error))?;
     let (file, solver) = opened.ok_or_else(|| ApiError::not_found("solver"))?;
     let etag = HeaderValue::try_from(format!("\"{name}\"")).expect("hex digits fit into a header");
@@ -240,11 +220,14 @@ async fn get(
     ),
     security(("token" = ["admin"])),
 )]
-async fn delete(State(app): State<Arc<App>>, caller: Caller, path: PathText) -> ApiResult<StatusCode> {
-    let name = checksum(path)?;
+async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PathId(name): PathId<Checksum>,
+) -> ApiResult<StatusCode> {
     if !app.solvers.delete(&name).await.map_err(|error| disk_error(&error))? {
         return Err(ApiError::not_found("solver"));
     }
-    audit(&app, &caller, "solver.delete", &name).await?;
+    app.store.audit(caller.note(wall_ms(), "solver.delete", name.to_string(), None)).await?;
     Ok(StatusCode::NO_CONTENT)
 }

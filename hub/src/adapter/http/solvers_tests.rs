@@ -109,7 +109,7 @@ async fn a_body_that_does_not_hash_to_its_name_leaves_nothing() {
 #[tokio::test]
 async fn names_that_are_not_checksums_are_refused() {
     let rig = rig().await;
-    for name in ["abc", &"g".repeat(64), "..%2F..%2Fetc%2Fpasswd", "%FF"] {
+    for name in ["abc", &"g".repeat(64), "..%2F..%2Fetc%2Fpasswd"] {
         for method in [Method::GET, Method::PUT, Method::DELETE] {
             let answer = rig.send(method.clone(), &format!("/api/solvers/{name}"), &[], "").await;
             assert_eq!(

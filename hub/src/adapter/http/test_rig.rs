@@ -1,6 +1,6 @@
 //! Routes with everything real behind them but the jobs.
 
-use super::stub::App;
+use super::stand_in::App;
 use crate::{
     fleet::Fleet,
     solvers::{BYTES_MAX, Solvers},

@@ -156,3 +156,59 @@ pub(super) fn read(
     }
     Ok(slice)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LIMITS: Limits = Limits { log_bytes: 1000, chunk_bytes: 100 };
+
+    /// How far before (or after) the log's end an append starts, and how long it is.
+    fn appends() -> impl Strategy<Value = Vec<(i64, usize)>> {
+        let length = prop_oneof![4 => 0..30usize, 1 => 0..400usize, 1 => 900..2500usize];
+        proptest::collection::vec((-3..40i64, length), 1..60)
+    }
+
+    fn byte(at: u64) -> u8 {
+        (at % 251) as u8
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+        #[test]
+        fn a_log_is_the_tail_of_what_was_appended(appends in appends(), from in 0..3000u64, max in 1..500usize) {
+            let connection = Connection::open_in_memory().unwrap();
+            connection.execute_batch(include_str!("migrations/0001_logs_and_snapshots.sql")).unwrap();
+            let mut end = 0u64;
+            for (before, length) in appends {
+                let offset = end.saturating_add_signed(-before);
+                let bytes: Vec<u8> = (offset..offset + length as u64).map(byte).collect();
+                let answer = append(&connection, &LIMITS, "j", 1, offset, &bytes).unwrap();
+                if offset > end {
+                    prop_assert_eq!(answer, LogAppend::Gap(end));
+                    continue;
+                }
+                end = end.max(offset + length as u64);
+                prop_assert_eq!(answer, LogAppend::Stored(end));
+
+                let all = read(&connection, "j", 1, 0, usize::MAX).unwrap();
+                prop_assert_eq!(all.end, end);
+                prop_assert_eq!(all.offset + all.bytes.len() as u64, end);
+                prop_assert!(all.bytes.iter().zip(all.offset..).all(|(found, at)| *found == byte(at)));
+                // The tail is as long as it may be but for the chunk that was dropped last.
+                let kept = all.bytes.len() as u64;
+                prop_assert!(kept <= 1000 && (kept == end || kept > 900), "{kept} of {end} bytes kept");
+                let rows: i64 =
+                    connection.query_row("SELECT count(*) FROM log_chunk", [], |row| row.get(0)).unwrap();
+                prop_assert!(rows <= 2 * kept as i64 / 100 + 8, "{rows} rows for {kept} bytes");
+            }
+            let some = read(&connection, "j", 1, from, max).unwrap();
+            let all = read(&connection, "j", 1, 0, usize::MAX).unwrap();
+            prop_assert_eq!(some.offset, from.clamp(all.offset, all.end));
+            let start = usize::try_from(some.offset - all.offset).unwrap();
+            prop_assert_eq!(&some.bytes[..], &all.bytes[start..all.bytes.len().min(start + max)]);
+        }
+    }
+}

@@ -164,7 +164,7 @@ impl SideFile {
 /// A few read-only connections; whoever finds none free waits.
 struct Readers {
     path: PathBuf,
-    free: Semaphore,
+    free: Arc<Semaphore>,
     connections: Mutex<Vec<Connection>>,
 }
 
@@ -173,7 +173,7 @@ impl Readers {
         let connections = (0..READERS).map(|_| schema::open_reader(path)).collect::<Result<_, _>>()?;
         Ok(Self {
             path: path.to_owned(),
-            free: Semaphore::new(READERS),
+            free: Arc::new(Semaphore::new(READERS)),
             connections: Mutex::new(connections),
         })
     }
@@ -183,21 +183,20 @@ impl Readers {
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
         let readers = Arc::clone(self);
-        let permit = self.free.acquire().await.map_err(|_| Error::Closed)?;
-        // The permit stays with the caller: a caller that goes away frees its place although its
-        // query still runs, and the next one opens a connection of its own.
+        let permit = Arc::clone(&self.free).acquire_owned().await.map_err(|_| Error::Closed)?;
         let answer = tokio::task::spawn_blocking(move || {
+            // Held here, so that callers who hang up cannot have more queries running than this.
+            let _permit = permit;
             let kept = readers.connections().pop();
             let connection = kept.map_or_else(|| schema::open_reader(&readers.path), Ok)?;
             let answer = query(&connection);
             let mut connections = readers.connections();
-            if connections.len() < READERS && !readers.free.is_closed() {
+            if !readers.free.is_closed() {
                 connections.push(connection);
             }
             answer
         })
         .await;
-        drop(permit);
         match answer {
             Ok(answer) => answer.map_err(|error| {
                 tracing::error!(%error, "the side file could not be read");

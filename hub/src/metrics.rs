@@ -1,0 +1,138 @@
+//! What `/metrics` shows.
+
+use crate::store::JobCount;
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::Registry,
+};
+use std::time::Duration;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct JobLabels {
+    queue: String,
+    r#type: String,
+    status: &'static str,
+}
+
+pub struct Metrics {
+    registry: Registry,
+    jobs: Family<JobLabels, Gauge>,
+    /// Claim commands that callers sent.
+    pub claims: Counter,
+    /// From a claim's arrival to its jobs, waiting included.
+    pub claim_seconds: Histogram,
+    commit_seconds: Histogram,
+    batch_commands: Histogram,
+    event_lag: Gauge,
+    watchers: Gauge,
+    long_polls: Gauge,
+    database_bytes: Gauge,
+    nodes: Gauge,
+}
+
+/// What only the caller of `/metrics` knows at that moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Readings {
+    pub watchers: u64,
+    pub nodes: u64,
+    pub database_bytes: u64,
+    /// Events published but not yet read by the slowest watcher.
+    pub event_lag: u64,
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("forge");
+        let jobs = Family::<JobLabels, Gauge>::default();
+        let claims = Counter::default();
+        let claim_seconds = Histogram::new(exponential_buckets(0.000_1, 2.0, 20));
+        let commit_seconds = Histogram::new(exponential_buckets(0.000_05, 2.0, 18));
+        let batch_commands = Histogram::new(exponential_buckets(1.0, 2.0, 10));
+        let [event_lag, watchers, database_bytes, nodes] = std::array::from_fn(|_| Gauge::default());
+        let long_polls = Gauge::default();
+        registry.register("jobs", "Jobs by queue, type and status", jobs.clone());
+        registry.register("claim_commands", "Claims that callers sent", claims.clone());
+        registry.register(
+            "claim_seconds",
+            "From a claim to its jobs, waiting included",
+            claim_seconds.clone(),
+        );
+        registry.register("commit_seconds", "Commits of the job database, synced", commit_seconds.clone());
+        registry.register("batch_commands", "Commands decided in one transaction", batch_commands.clone());
+        registry.register("event_lag", "Events the slowest watcher has not read", event_lag.clone());
+        registry.register("watchers", "Open event streams", watchers.clone());
+        registry.register("long_polls", "Requests that wait for something", long_polls.clone());
+        registry.register("database_bytes", "Size of the database files", database_bytes.clone());
+        registry.register("nodes", "Machines that ever pushed metrics", nodes.clone());
+        Self {
+            registry,
+            jobs,
+            claims,
+            claim_seconds,
+            commit_seconds,
+            batch_commands,
+            event_lag,
+            watchers,
+            long_polls,
+            database_bytes,
+            nodes,
+        }
+    }
+
+    /// Counts a long poll for as long as the guard lives.
+    pub fn long_poll(&self) -> LongPoll {
+        self.long_polls.inc();
+        LongPoll(self.long_polls.clone())
+    }
+
+    pub fn long_polls(&self) -> i64 {
+        self.long_polls.get()
+    }
+
+    pub fn committed(&self, commands: usize, commit: Duration) {
+        self.batch_commands.observe(commands as f64);
+        if !commit.is_zero() {
+            self.commit_seconds.observe(commit.as_secs_f64());
+        }
+    }
+
+    pub fn render(&self, counts: &[JobCount], readings: Readings) -> String {
+        self.jobs.clear();
+        for JobCount { queue, kind, status, n } in counts {
+            let labels =
+                JobLabels { queue: queue.to_string(), r#type: kind.to_string(), status: status.as_str() };
+            self.jobs.get_or_create(&labels).set(whole(*n));
+        }
+        self.watchers.set(whole(readings.watchers));
+        self.nodes.set(whole(readings.nodes));
+        self.database_bytes.set(whole(readings.database_bytes));
+        self.event_lag.set(whole(readings.event_lag));
+        let mut text = String::new();
+        text::encode(&mut text, &self.registry).expect("writing to a string cannot fail");
+        text
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn whole(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+pub struct LongPoll(Gauge);
+
+impl Drop for LongPoll {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
