@@ -17,7 +17,7 @@ const EXPECTED: &str = "
 claim               Al  S     S      Al   Al    Al   S     Al   S   S      S   S      S    S    S    S     S   S     S     S     S      S     S     S
 beat                L   L     L      Rl   Rl    L    L     L    Rl  Rl     Rl  Rl     Rl   L    L    L     L   L     L     L     L      L     L     L
 beat_preparing      L   L     L      Rl   Al    L    L     L    Al  Al     Rl  Rl     Rl   L    L    L     L   L     L     L     L      L     L     L
-beat_reporting      L   L     L      Rl   Al    L    L     L    Al  Al     Rl  Rl     Rl   L    L    L     L   L     L     L     L      L     L     L
+beat_reporting      L   L     L      Rl   Rl    L    L     L    Rl  Rl     Rl  Rl     Rl   L    L    L     L   L     L     L     L      L     L     L
 result              L   L     L      Cc   Cc    L    L     L    Cc  Cc     Cc  Cc     Cc   =    L    L     L   L     L     Cc    Cc     L     L     L
 other_result        L   L     L      Cc   Cc    L    L     L    Cc  Cc     Cc  Cc     Cc   D    L    L     L   L     L     Cc    Cc     L     L     L
 fail                L   L     L      Pf   Pf    =    =     L    Pf  Qf     Pf  Qf     Ff   L    L    =     L   =     =     Qf    Qf     =     L     L
