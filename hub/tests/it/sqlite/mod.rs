@@ -1,5 +1,7 @@
 //! SQLite as a backend of the common suite, and what only SQLite has to show.
 
+mod opening;
+
 use crate::kit::{Backend, Place, StepClock};
 use async_trait::async_trait;
 use forge_engine::lifecycle::Policy;
