@@ -93,12 +93,7 @@ impl Host {
         for number in self.active..self.active + abreast {
             let author = Author::new(number, (self.seed * 1_000 + number) as u64);
             let world = World { hub_started: self.clock.now().mono_ms, ..World::default() };
-            self.sequences.push(Sequence {
-                author,
-                world,
-                waiting: BTreeMap::new(),
-                log: VecDeque::new(),
-            });
+            self.sequences.push(Sequence { author, world, waiting: BTreeMap::new(), log: VecDeque::new() });
         }
         for round in 0..rounds {
             self.let_something_happen().await;
@@ -376,20 +371,20 @@ impl Host {
 
     /// Every accepted job is there, as the model says.
     async fn check_jobs(&mut self, from: usize) {
-        for number in from..self.sequences.len() {
-            let seqs: Vec<i64> = self.sequences[number].world.jobs.keys().copied().collect();
-            let found = self.store.jobs_by_seq(seqs.clone()).await.expect("the store works");
-            if found.len() != seqs.len() {
-                self.wrong(number, &format!("of jobs {seqs:?} there are only {}", found.len()));
+        let worlds = self.sequences.iter().enumerate().skip(from);
+        let all: Vec<(usize, i64)> = worlds
+            .flat_map(|(number, sequence)| sequence.world.jobs.keys().map(move |seq| (number, *seq)))
+            .collect();
+        let seqs = all.iter().map(|(_, seq)| *seq).collect();
+        let found = self.store.jobs_by_seq(seqs).await.expect("the store works");
+        for ((number, seq), found) in all.iter().zip(&found) {
+            let job = &self.sequences[*number].world.jobs[seq];
+            if let Some(what) = difference(job, found) {
+                self.wrong(*number, &format!("{what}\nexpected {job:#?}\nbut found {found:#?}"));
             }
-            for (seq, found) in seqs.iter().zip(found) {
-                let job = &self.sequences[number].world.jobs[seq];
-                if let Some(what) = difference(job, &found) {
-                    self.wrong(number, &format!("{what}\nexpected {job:#?}\nbut found {found:#?}"));
-                }
-                self.check_promises(number, *seq, &found);
-            }
+            self.check_promises(*number, *seq, found);
         }
+        assert_eq!(found.len(), all.len(), "every accepted job is there");
         let mut held: BTreeMap<WorkerId, u64> = BTreeMap::new();
         for job in self.sequences.iter().flat_map(|sequence| sequence.world.jobs.values()) {
             if let Some(lease) = job.lease.as_ref().filter(|_| job.is_live()) {

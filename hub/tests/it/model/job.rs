@@ -6,8 +6,10 @@ use forge_engine::{
     Now, Refusal,
     command::{Completion, FailureReport, Holder, JobState},
 };
-use forge_shared::{BootId, ClaimId, FailureKind, JobId, JobType, LeaseId, Phase, QueueName, Status, WorkerId};
 use forge_shared::event::EventKind::{self, *};
+use forge_shared::{
+    BootId, ClaimId, FailureKind, JobId, JobType, LeaseId, Phase, QueueName, Status, WorkerId,
+};
 
 const PREPARE_MS: i64 = 30 * 60_000;
 const CRASH_LIMIT: u32 = 3;

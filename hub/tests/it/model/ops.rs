@@ -131,9 +131,7 @@ impl Author {
                 })
             }
             108..110 => Command::Drain { worker: self.worker(), draining: self.dice.percent(40) },
-            110..114 => {
-                Command::Reap { jobs: world.jobs.keys().copied().collect(), workers: vec![] }
-            }
+            110..114 => Command::Reap { jobs: world.jobs.keys().copied().collect(), workers: vec![] },
             _ => {
                 let some = |_: &&i64| self.dice.percent(30);
                 Command::Prune { jobs: world.jobs.keys().filter(some).copied().collect() }
@@ -142,8 +140,7 @@ impl Author {
     }
 
     fn enqueue(&mut self, world: &World, now: Now) -> Command {
-        let mut jobs: Vec<NewJob> =
-            (0..1 + self.dice.below(3)).map(|_| self.new_job(now)).collect();
+        let mut jobs: Vec<NewJob> = (0..1 + self.dice.below(3)).map(|_| self.new_job(now)).collect();
         if self.dice.percent(10) {
             jobs[0].id = Some(self.any_id(world));
         }

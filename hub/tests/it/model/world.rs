@@ -283,7 +283,12 @@ impl World {
         })
     }
 
-    fn act(&mut self, id: &JobId, action: &Action, now: Now) -> Result<forge_engine::command::JobState, Refusal> {
+    fn act(
+        &mut self,
+        id: &JobId,
+        action: &Action,
+        now: Now,
+    ) -> Result<forge_engine::command::JobState, Refusal> {
         let change = |job: &mut Job| match action {
             Action::Cancel { even_running } => job.cancel(*even_running),
             Action::Retry => job.retry(now),
@@ -321,12 +326,7 @@ impl World {
         changed
     }
 
-    fn register(
-        &mut self,
-        register: &Register,
-        now: Now,
-        served: &mut Served,
-    ) -> Result<Reply, Refusal> {
+    fn register(&mut self, register: &Register, now: Now, served: &mut Served) -> Result<Reply, Refusal> {
         let worker = self.workers.entry(register.worker.clone()).or_default();
         if register.boot.as_ref().is_some_and(|boot| worker.superseded.contains(boot)) {
             return Err(Refusal::SupersededBoot);
