@@ -63,6 +63,7 @@ pub(super) struct Host {
     last_event: u64,
     leases: HashSet<LeaseId>,
     seen: BTreeMap<i64, Seen>,
+    touched: HashSet<JobId>,
     operations: usize,
 }
 
@@ -83,6 +84,7 @@ impl Host {
             last_event: 0,
             leases: HashSet::new(),
             seen: BTreeMap::new(),
+            touched: HashSet::new(),
             operations: 0,
         }
     }
@@ -98,13 +100,15 @@ impl Host {
         for round in 0..rounds {
             self.let_something_happen().await;
             self.round().await;
-            self.check_jobs(self.active).await;
+            let touched = std::mem::take(&mut self.touched);
+            self.check_jobs(|job| touched.contains(&job.id)).await;
             if round % RECOUNT_EVERY == 0 {
+                self.check_jobs(|_| true).await;
                 self.check_counts().await;
             }
         }
         self.restart().await;
-        self.check_jobs(0).await;
+        self.check_jobs(|_| true).await;
         self.check_counts().await;
     }
 
@@ -273,6 +277,7 @@ impl Host {
                 self.next_ticket += 1;
                 let Sequence { author, world, .. } = &mut self.sequences[number];
                 let command = author.command(world, now, ticket, commands == 1);
+                self.touched.extend(named(&command));
                 asked.push((number, command.clone(), ask(self.store.clone(), command).await));
             }
         }
@@ -356,6 +361,7 @@ impl Host {
             let number = id.as_str()[1..].split('-').next().and_then(|number| number.parse().ok());
             let attempts = event.attempt.zip(event.attempts).expect("a job's event counts attempts");
             let number = number.expect("ids begin with their sequence");
+            self.touched.insert(id.clone());
             told.entry(number).or_default().push((event.kind, id, status, attempts.0, attempts.1));
         }
         for number in 0..self.sequences.len() {
@@ -369,12 +375,14 @@ impl Host {
         assert_eq!(range.last, self.last_event, "the range ends with the last event");
     }
 
-    /// Every accepted job is there, as the model says.
-    async fn check_jobs(&mut self, from: usize) {
-        let worlds = self.sequences.iter().enumerate().skip(from);
-        let all: Vec<(usize, i64)> = worlds
-            .flat_map(|(number, sequence)| sequence.world.jobs.keys().map(move |seq| (number, *seq)))
-            .collect();
+    /// Every accepted job is there, as the model says. After each round it is asked for those that
+    /// commands named or events told of, now and then for all.
+    async fn check_jobs(&mut self, which: impl Fn(&Job) -> bool) {
+        let mut all: Vec<(usize, i64)> = Vec::new();
+        for (number, sequence) in self.sequences.iter().enumerate() {
+            let jobs = sequence.world.jobs.values().filter(|job| which(job));
+            all.extend(jobs.map(|job| (number, job.seq)));
+        }
         let seqs = all.iter().map(|(_, seq)| *seq).collect();
         let found = self.store.jobs_by_seq(seqs).await.expect("the store works");
         for ((number, seq), found) in all.iter().zip(&found) {
@@ -432,6 +440,20 @@ async fn ask(store: Arc<dyn Store>, command: Command) -> Asked {
 
 async fn look(asked: &mut Asked) -> Poll<Result<Decided, Error>> {
     std::future::poll_fn(|context| Poll::Ready(asked.as_mut().poll(context))).await
+}
+
+/// The jobs that a command is about.
+fn named(command: &Command) -> Vec<JobId> {
+    match command {
+        Command::Heartbeat { job, .. }
+        | Command::Release { job, .. }
+        | Command::Snooze { job, .. }
+        | Command::Progress { job, .. }
+        | Command::CheckLease { job, .. } => vec![job.clone()],
+        Command::Report(reports) => reports.iter().map(|report| report.job.clone()).collect(),
+        Command::Act { jobs, .. } => jobs.clone(),
+        _ => vec![],
+    }
 }
 
 /// The wording of a refusal is not the model's business.
