@@ -301,17 +301,19 @@ impl Store for Sqlite {
     }
 
     async fn prune_events(&self, before_ms: i64) -> Result<(), Error> {
-        // The newest row stays, so that a watcher can tell "nothing new" from "too old".
-        self.write(Box::new(move |connection| {
-            connection
-                .prepare_cached(
-                    "DELETE FROM events WHERE first IN (SELECT first FROM events WHERE ts < ?1 \
-                     AND first < (SELECT max(first) FROM events) ORDER BY first LIMIT 500)",
-                )?
-                .execute([before_ms])?;
-            Ok(())
-        }))
-        .await
+        // In short transactions, so that no command waits for a long one.
+        loop {
+            let (tell, told) = oneshot::channel();
+            self.write(Box::new(move |connection| {
+                let mut prune = connection.prepare_cached(include_str!("sql/prune_events.sql"))?;
+                let _ = tell.send(prune.execute([before_ms])?);
+                Ok(())
+            }))
+            .await?;
+            if told.await.unwrap_or(0) == 0 {
+                return Ok(());
+            }
+        }
     }
 
     async fn event_range(&self) -> Result<EventRange, Error> {
