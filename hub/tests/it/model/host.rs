@@ -172,6 +172,8 @@ impl Host {
         let step = *self.dice.pick(&[-3_600_000, -5_000, 5_000, 3_600_000, 86_400_000]);
         self.clock.step(step, 0);
         self.note_all(&format!("-- the wall clock is moved by {step} ms"));
+        // Whoever waits may be served before anybody asks.
+        self.tick().await;
         let live = self.live();
         self.reap().await;
         for (number, seq) in live {
@@ -179,7 +181,6 @@ impl Host {
                 self.wrong(number, &format!("a step of the wall clock ended the lease of job {seq}"));
             }
         }
-        self.tick().await;
     }
 
     fn live(&self) -> Vec<(usize, i64)> {
@@ -257,8 +258,10 @@ impl Host {
         self.note_all("-- the hub starts again");
         let live = self.live();
         self.reap().await;
+        // A preparation that was too long already is ended; no lease is.
         for (number, seq) in live {
-            if !self.sequences[number].world.jobs[&seq].is_live() {
+            let job = &self.sequences[number].world.jobs[&seq];
+            if !job.is_live() && job.history.last() != Some(&("timeout", job.attempt)) {
                 self.wrong(number, &format!("a restart ended the lease of job {seq}"));
             }
         }
