@@ -261,6 +261,9 @@ impl Hub {
 impl Drop for Hub {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
+            if let (true, Ok(Some(status))) = (std::thread::panicking(), child.try_wait()) {
+                eprintln!("the hub had ended by itself, with {status}");
+            }
             let _ = child.start_kill();
             // The folder is removed next: the hub must be gone by then.
             let deadline = Instant::now() + Duration::from_secs(2);
