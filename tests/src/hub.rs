@@ -24,11 +24,15 @@ const READY_MAX: Duration = Duration::from_secs(30);
 /// What an operator is promised.
 const STOP_MAX: Duration = Duration::from_secs(10);
 
+const LOG: &str = "hub.log";
+const GREETING: &str = "hub.out";
+
 /// How a hub is to be started.
 #[derive(Clone, Default)]
 pub struct Options {
     binary: Option<PathBuf>,
     env: Vec<(String, String)>,
+    unset: Vec<String>,
     dir: Option<Arc<TempDir>>,
     wrapper: Vec<String>,
 }
@@ -41,6 +45,12 @@ impl Options {
 
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Leaves out what every other hub is given.
+    pub fn without(mut self, name: &str) -> Self {
+        self.unset.push(name.to_owned());
         self
     }
 
@@ -141,9 +151,14 @@ impl Hub {
         database_in(self.dir.path())
     }
 
-    /// All that the hub has printed, on either stream, since its first start.
+    /// What the hub has logged since its first start.
     pub fn log(&self) -> String {
-        read_log(self.dir.path())
+        read(&self.dir.path().join(LOG))
+    }
+
+    /// What it has told the person who started it.
+    pub fn greeting(&self) -> String {
+        read(&self.dir.path().join(GREETING))
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -202,6 +217,22 @@ impl Hub {
         Stream::open(&self.client, &self.url(path), None).await.expect("open the stream")
     }
 
+    /// The value of a metric without labels.
+    pub async fn metric(&self, name: &str) -> f64 {
+        let text = self.get("/metrics").await.text();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|value| value.trim().parse().ok())
+            .unwrap_or_else(|| panic!("no metric {name} in\n{text}"))
+    }
+
+    /// Returns once this many requests wait in the hub for something to happen.
+    pub async fn until_long_polls(&self, n: u32) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while self.metric("forge_long_polls").await < f64::from(n) {
+            assert!(Instant::now() < deadline, "{n} requests should wait");
+        }
+    }
+
     /// Adds a job and answers its id.
     pub async fn enqueue(&self, body: Value) -> String {
         let answer = self.post("/api/jobs", body).await.expect(201);
@@ -230,6 +261,9 @@ impl Hub {
 impl Drop for Hub {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
+            if let (true, Ok(Some(status))) = (std::thread::panicking(), child.try_wait()) {
+                eprintln!("the hub had ended by itself, with {status}");
+            }
             let _ = child.start_kill();
             // The folder is removed next: the hub must be gone by then.
             let deadline = Instant::now() + Duration::from_secs(2);
@@ -296,16 +330,15 @@ pub fn database_in(dir: &Path) -> PathBuf {
     dir.join("forge-fleet.sqlite")
 }
 
-pub fn read_log(dir: &Path) -> String {
-    fs::read(dir.join("hub.log"))
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .unwrap_or_default()
+fn read(path: &Path) -> String {
+    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
 async fn spawn(options: &Options, dir: &Path) -> anyhow::Result<(Child, SocketAddr)> {
     let ready = dir.join("ready");
     let _ = fs::remove_file(&ready);
-    let log = File::options().create(true).append(true).open(dir.join("hub.log"))?;
+    let append = |name: &str| File::options().create(true).append(true).open(dir.join(name));
+    let log = append(LOG)?;
     let before = log.metadata()?.len() as usize;
     let binary = options.binary.clone().unwrap_or_else(binary::hub);
     let mut command = match options.wrapper.split_first() {
@@ -326,9 +359,12 @@ async fn spawn(options: &Options, dir: &Path) -> anyhow::Result<(Child, SocketAd
         .env("LOG_LEVEL", "info")
         .envs(options.env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
+        .stdout(append(GREETING)?)
         .stderr(log)
         .kill_on_drop(true);
+    for name in &options.unset {
+        command.env_remove(name);
+    }
     let mut child = command.spawn().with_context(|| format!("start {}", binary.display()))?;
 
     let deadline = Instant::now() + READY_MAX;
@@ -336,7 +372,7 @@ async fn spawn(options: &Options, dir: &Path) -> anyhow::Result<(Child, SocketAd
         if let Some(address) = fs::read_to_string(&ready).ok().and_then(|text| text.trim().parse().ok()) {
             return Ok((child, address));
         }
-        let said = || read_log(dir).get(before..).unwrap_or_default().to_owned();
+        let said = || read(&dir.join(LOG)).get(before..).unwrap_or_default().to_owned();
         if let Some(status) = child.try_wait()? {
             bail!("the hub ended with {status}: {}", said());
         }

@@ -21,12 +21,13 @@ const STALE_MAX: usize = 16;
 /// Enough that neither failures nor crashes use a job up during a run.
 const ATTEMPTS: u32 = 1_000;
 
-/// Where the hub is now; `None` while it is dead or when all is over.
+/// Where the hub is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     At(SocketAddr),
     Down,
-    Over,
+    /// There is nothing more to do but to watch the rest.
+    Over(SocketAddr),
 }
 
 /// Clients at work.
@@ -83,7 +84,7 @@ impl Load {
 
     /// Ends the clients, lets the watcher catch up, and reads what the database has.
     pub async fn finish(mut self, hub: &Hub) -> anyhow::Result<History> {
-        self.place(Place::Over);
+        self.place(Place::Over(hub.address()));
         while let Some(ended) = self.clients.join_next().await {
             ended.context("a client failed")?;
         }
@@ -152,7 +153,7 @@ async fn watch(mut place: watch::Receiver<Place>, first: Stream) -> anyhow::Resu
     let (mut seen, mut last_id, mut stream) = (Vec::new(), None::<String>, Some(first));
     let mut address = None;
     loop {
-        if let Place::At(now) = *place.borrow_and_update() {
+        if let Place::At(now) | Place::Over(now) = *place.borrow_and_update() {
             address = Some(now);
         }
         if stream.is_none()
@@ -202,7 +203,7 @@ impl ClientState {
         loop {
             match *self.place.borrow_and_update() {
                 Place::At(address) => return Some(address),
-                Place::Over => return None,
+                Place::Over(_) => return None,
                 Place::Down => {}
             }
             self.place.changed().await.ok()?;

@@ -1,6 +1,6 @@
 //! What the kernel knows about a running process.
 
-use std::{fs, process::Command};
+use std::{fs, process::Command, time::Duration};
 
 /// Asks a process to stop.
 pub fn terminate(pid: u32) {
@@ -11,6 +11,16 @@ pub fn terminate(pid: u32) {
 /// How many files and sockets it has open.
 pub fn open_files(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
+/// Processor time used so far, by all threads.
+pub fn cpu(pid: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in parentheses may contain anything; the numbers come after it.
+    let numbers = stat.rsplit_once(')').map_or("", |(_, numbers)| numbers);
+    let ticks: u64 = numbers.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
+    // Linux reports these in units of 1/100 s on every common architecture.
+    Duration::from_millis(ticks * 10)
 }
 
 /// How many files and sockets this process may open.

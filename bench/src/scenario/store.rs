@@ -37,8 +37,12 @@ pub(super) async fn run(effort: Effort) -> anyhow::Result<()> {
         let path = dir.path().join("store.sqlite");
         let (rate, batch) = lifecycles(&path, effort.turn).await?;
         batch_size = batch;
+        let event_bytes = bare_loop::event_bytes(&path)?;
+        let empty = dir.path().join("bare.sqlite");
+        open(&empty, Arc::default())?.close().await;
         let turn = effort.turn;
-        let bare = tokio::task::spawn_blocking(move || bare_loop::run(&path, batch, turn)).await??;
+        let bare =
+            tokio::task::spawn_blocking(move || bare_loop::run(&empty, batch, event_bytes, turn)).await??;
         if round > 0 {
             ours.push(rate);
             limit.push(bare);
@@ -68,11 +72,14 @@ impl sqlite::Observer for Counter {
     }
 }
 
+fn open(path: &Path, counter: Arc<Counter>) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(sqlite::open(path, Arc::new(SystemClock::new()), Policy::default(), counter)?)
+}
+
 /// Jobs that were added, taken and completed a second, and the commands in an average commit.
 async fn lifecycles(path: &Path, time: Duration) -> anyhow::Result<(f64, f64)> {
     let counter = Arc::new(Counter::default());
-    let store: Arc<dyn Store> =
-        sqlite::open(path, Arc::new(SystemClock::new()), Policy::default(), counter.clone())?;
+    let store = open(path, counter.clone())?;
     let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let tickets = Arc::new(AtomicU64::new(0));
     let mut tasks = JoinSet::new();

@@ -17,6 +17,7 @@ pub mod job;
 pub mod lane;
 pub mod lifecycle;
 pub mod plan;
+pub mod policy;
 pub mod retry;
 pub mod waiting;
 pub mod worker;

@@ -7,11 +7,12 @@
 use crate::{
     command::{Completion, FailureReport, Holder, Refusal},
     job::{Entry, Job, Lease, LeaseState},
-    plan::Now,
     retry,
 };
 use alloc::{borrow::ToOwned, string::String};
-use forge_shared::{Backoff, FailureKind, Phase, QueueName, Status, event::EventKind};
+use forge_shared::{FailureKind, Phase, QueueName, Status, event::EventKind};
+
+pub use crate::policy::{Circumstances, OnTimeout, Policy};
 
 /// How often in its life a job's budget may be given back.
 pub const GIVE_BACKS_MAX: u32 = 100;
@@ -28,45 +29,6 @@ pub const CRASH_LIMIT: &str = "crash_limit";
 pub const GIVE_BACK_LIMIT: &str = "give_back_limit";
 pub const RUNTIME_EXCEEDED: &str = "max_runtime_exceeded";
 pub const PREPARE_TIMEOUT: &str = "prepare_timeout";
-
-/// What is read when deciding, as opposed to what was stamped at enqueue.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Policy {
-    pub lease_ms: i64,
-    pub prepare_ms: i64,
-    /// Expiries in a row without any report after which a job is set aside.
-    pub crash_limit: u32,
-    pub backoff: Backoff,
-    pub on_timeout: OnTimeout,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnTimeout {
-    Quarantine,
-    Retry,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            lease_ms: 60_000,
-            prepare_ms: 30 * 60_000,
-            crash_limit: 3,
-            backoff: Backoff::default(),
-            on_timeout: OnTimeout::Quarantine,
-        }
-    }
-}
-
-/// What a decision may look at beside the job.
-#[derive(Debug, Clone, Copy)]
-pub struct Circumstances<'a> {
-    pub now: Now,
-    /// Monotonic time at which this hub started: it judges no runtime within a lease time of it.
-    pub started_ms: i64,
-    pub policy: &'a Policy,
-    pub random: u64,
-}
 
 #[derive(Debug, Clone)]
 pub enum Input<'a> {

@@ -40,10 +40,10 @@ pub async fn run(hub: Arc<Hub>, stop: CancellationToken) {
 
 /// Reasons are a worker's words and may hold anything, so only the hub's own are logged.
 fn announce(event: &Event) {
-    let job = event.job_id.as_ref().map_or("", |id| id.as_str());
-    let kind = event.job_type.as_ref().map_or("", |kind| kind.as_str());
-    let worker = event.worker_id.as_ref().map_or("", |id| id.as_str());
-    let attempt = event.attempt.unwrap_or(0);
+    let job = event.job_id.as_ref().map(|id| id.as_str());
+    let kind = event.job_type.as_ref().map(|kind| kind.as_str());
+    let worker = event.worker_id.as_ref().map(|id| id.as_str());
+    let attempt = event.attempt;
     let own_reason = event
         .reason
         .as_deref()

@@ -63,7 +63,7 @@ async fn killed_after_acknowledging(options: Options, kills: usize) -> Vec<Viola
         let mut burst = JoinSet::new();
         for n in 0..BURST {
             let marker = format!("{round}-{n}");
-            let body = json!({"type": "t", "params": {"marker": marker}});
+            let body = json!({"type": "t", "id": marker, "params": {"marker": marker}});
             let request = hub.client().post(hub.url("/api/jobs")).json(&body);
             let recorder = recorder.clone();
             burst.spawn(async move {

@@ -115,8 +115,8 @@ async fn provoke_errors(hub: &Hub, heard: &mut Heard) {
     }
     let broken = format!("{{\"type\": \"t\", \"params\": {{\"x\": \"{}\"", canary("broken"));
     heard.note("broken JSON", hub.send(hub.client().post(hub.url("/api/jobs")).body(broken)).await.text());
-    for path in ["/api/jobs?status=", "/api/jobs?cursor=", "/api/jobs/", "/api/nothing/"] {
-        heard.note(path, hub.get(&format!("{path}{}", canary("in-path"))).await.text());
+    for path in ["/api/jobs?status=", "/api/jobs?cursor=", "/api/jobs?q=", "/api/nothing?x="] {
+        heard.note(path, hub.get(&format!("{path}{}", canary("in-query"))).await.text());
     }
     let wrong = canary("wrong-token");
     heard.note("a wrong token", hub.call_as(Some(&wrong), Method::GET, "/api/jobs", None).await.text());

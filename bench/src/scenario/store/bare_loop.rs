@@ -1,5 +1,5 @@
 //! What SQLite itself can do with the same rows: no decisions, no channels, no answers. It writes
-//! into the database that the store has just made, so tables and indexes are the store's own.
+//! into an empty database that the store made, so tables and indexes are the store's own.
 
 use super::{PARAMS, RESULT};
 use anyhow::Context;
@@ -11,15 +11,14 @@ use std::{
 
 /// Jobs a second that go through insert, claim and completion, committed and synced in batches
 /// of `batch` such steps.
-pub(super) fn run(path: &Path, batch: f64, time: Duration) -> anyhow::Result<f64> {
+pub(super) fn run(path: &Path, batch: f64, event_bytes: usize, time: Duration) -> anyhow::Result<f64> {
     let mut connection = Connection::open(path)?;
     connection.set_prepared_statement_cache_capacity(64);
+    // As the store sets them.
+    for (name, value) in [("cache_size", -8 * 1024), ("wal_autocheckpoint", 4_000), ("synchronous", 2)] {
+        connection.pragma_update(None, name, value)?;
+    }
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    let event_bytes = event_bytes(&connection)?;
-    // From an empty table, as the store began.
-    connection
-        .execute_batch("DELETE FROM jobs; DELETE FROM specs; DELETE FROM results; DELETE FROM events;")?;
     // In a steady state a batch holds as many inserts as claims and completions.
     let jobs = ((batch / 3.0).round() as i64).max(1);
     let events = "x".repeat(event_bytes * 3 * jobs as usize);
@@ -47,7 +46,8 @@ pub(super) fn run(path: &Path, batch: f64, time: Duration) -> anyhow::Result<f64
 }
 
 /// How long the store's own text about one event is.
-fn event_bytes(connection: &Connection) -> anyhow::Result<usize> {
+pub(super) fn event_bytes(path: &Path) -> anyhow::Result<usize> {
+    let connection = Connection::open(path)?;
     let mean: f64 = connection
         .query_row("SELECT sum(length(data)) * 1.0 / sum(n) FROM events", [], |row| row.get(0))
         .context("the store wrote events")?;

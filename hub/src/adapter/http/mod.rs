@@ -39,6 +39,8 @@ mod fleet_tests;
 #[cfg(test)]
 mod logs_tests;
 #[cfg(test)]
+mod openapi_tests;
+#[cfg(test)]
 mod server_tests;
 #[cfg(test)]
 mod solvers_tests;
