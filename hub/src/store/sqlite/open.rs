@@ -113,11 +113,6 @@ fn recognise(connection: &Connection, path: &Path) -> anyhow::Result<()> {
 
 fn prepare(connection: &mut Connection, fresh: bool) -> anyhow::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
-    if fresh {
-        // Before write-ahead logging: from then on a header may be in the log alone, where the
-        // check of the next start does not look.
-        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-    }
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
         bail!("this file system does not support write-ahead logging; put the database on a local disk");

@@ -4,6 +4,7 @@ use crate::kit::*;
 use forge_engine::{
     Command, Job,
     command::{Action, Claim, Due, NewJob},
+    job::Spec,
 };
 use forge_shared::{ClaimId, Status};
 use std::{
@@ -142,6 +143,32 @@ pub(super) async fn patched_jobs_move_to_their_new_lane(mut rig: Rig) {
     rig.clock.pass(1);
     rig.act("a", Action::RunNow).await.unwrap();
     assert_eq!(rig.take_ids(rig.claim_of("w", 9)).await, ["b", "a"]);
+}
+
+pub(super) async fn claimed_jobs_are_handed_over_whole(rig: Rig) {
+    let shown = |jobs: Vec<forge_shared::Job>| serde_json::to_string(&jobs).unwrap();
+    let with = |id: &str, params: String| {
+        let tags = vec!["red".to_owned()];
+        NewJob { spec: Spec { params: params.into(), tags, ..Spec::default() }, ..new_job(id) }
+    };
+    let check = async |max: u32| {
+        let taken = rig.take(rig.claim_of("w", max)).await;
+        assert_eq!(taken.len(), max as usize);
+        let handed_over = rig.claimed_jobs(&taken).await.unwrap();
+        let seqs = taken.iter().map(|job| job.seq).collect();
+        assert_eq!(shown(handed_over), shown(rig.jobs_by_seq(seqs).await.unwrap()));
+        taken
+    };
+    rig.add(vec![with("small", "{\"n\": 1.50}".to_owned())]).await;
+    let small = check(1).await.remove(0);
+    rig.report(&small, failed("broke")).await.unwrap();
+    rig.clock.pass(1_000);
+    check(1).await;
+    rig.add(vec![with("large", format!("\"{}\"", "x".repeat(100_000)))]).await;
+    check(1).await;
+    rig.add((0..50).map(|n| with(&format!("one-of-many-{n}"), "[]".to_owned())).collect()).await;
+    check(50).await;
+    assert!(rig.claimed_jobs(&[]).await.unwrap().is_empty());
 }
 
 pub(super) async fn many_tasks_claim_every_job_once(rig: Rig) {

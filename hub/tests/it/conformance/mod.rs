@@ -40,6 +40,7 @@ macro_rules! conformance {
                     a_repeated_claim_leaves_no_job_behind_expired_ones
                     a_long_lane_is_handed_out_whole_and_in_order
                     patched_jobs_move_to_their_new_lane
+                    claimed_jobs_are_handed_over_whole
                     many_tasks_claim_every_job_once
                 }
                 waiting {
