@@ -1,6 +1,8 @@
 //! SQLite as a backend of the common suite, and what only SQLite has to show.
 
 mod opening;
+mod plans;
+mod sharing;
 
 use crate::kit::{Backend, Place, StepClock};
 use async_trait::async_trait;
