@@ -100,16 +100,13 @@ impl Host {
         for round in 0..rounds {
             self.let_something_happen().await;
             self.round().await;
-            let touched = std::mem::take(&mut self.touched);
-            self.check_jobs(|job| touched.contains(&job.id)).await;
+            self.check_touched().await;
             if round % RECOUNT_EVERY == 0 {
-                self.check_jobs(|_| true).await;
-                self.check_counts().await;
+                self.check_everything().await;
             }
         }
         self.restart().await;
-        self.check_jobs(|_| true).await;
-        self.check_counts().await;
+        self.check_everything().await;
     }
 
     /// How many operations were done.
@@ -207,7 +204,7 @@ impl Host {
         let now = self.now();
         let overdue = self.store.overdue(now, 100_000).await.expect("the store works");
         for (number, sequence) in self.sequences.iter().enumerate() {
-            for job in sequence.world.jobs.values() {
+            for job in sequence.world.jobs.values().filter(|job| !job.is_terminal()) {
                 let over = job.clone().reap(now, sequence.world.hub_started).is_some();
                 if over && !overdue.jobs.contains(&job.seq) {
                     self.wrong(number, &format!("the store does not find that job {} is overdue", job.seq));
@@ -361,9 +358,8 @@ impl Host {
             assert_eq!(event.seq, self.last_event + 1, "an event is missing");
             self.last_event = event.seq;
             let (Some(id), Some(status)) = (event.job_id, event.status) else { continue };
-            let number = id.as_str()[1..].split('-').next().and_then(|number| number.parse().ok());
+            let number = sequence_of(&id);
             let attempts = event.attempt.zip(event.attempts).expect("a job's event counts attempts");
-            let number = number.expect("ids begin with their sequence");
             self.touched.insert(id.clone());
             told.entry(number).or_default().push((event.kind, id, status, attempts.0, attempts.1));
         }
@@ -374,18 +370,39 @@ impl Host {
                 self.wrong(number, &format!("expected events {expected:?}\nbut got         {got:?}"));
             }
         }
-        let range = self.store.event_range().await.expect("the store works");
-        assert_eq!(range.last, self.last_event, "the range ends with the last event");
     }
 
-    /// Every accepted job is there, as the model says. After each round it is asked for those that
-    /// commands named or events told of, now and then for all.
-    async fn check_jobs(&mut self, which: impl Fn(&Job) -> bool) {
-        let mut all: Vec<(usize, i64)> = Vec::new();
+    /// The jobs that commands named or events told of since the last look.
+    async fn check_touched(&mut self) {
+        let touched = std::mem::take(&mut self.touched).into_iter().filter_map(|id| {
+            let number = sequence_of(&id);
+            let job = self.sequences[number].world.jobs.values().find(|job| job.id == id)?;
+            Some((number, job.seq))
+        });
+        let touched = touched.collect();
+        self.check_jobs(touched).await;
+    }
+
+    async fn check_everything(&mut self) {
+        let mut all = Vec::new();
+        let mut held: BTreeMap<WorkerId, u64> = BTreeMap::new();
         for (number, sequence) in self.sequences.iter().enumerate() {
-            let jobs = sequence.world.jobs.values().filter(|job| which(job));
-            all.extend(jobs.map(|job| (number, job.seq)));
+            for job in sequence.world.jobs.values() {
+                all.push((number, job.seq));
+                if let Some(lease) = job.lease.as_ref().filter(|_| job.is_live()) {
+                    *held.entry(lease.worker.clone()).or_default() += 1;
+                }
+            }
         }
+        self.check_jobs(all).await;
+        assert_eq!(self.store.live_jobs_by_worker().await.expect("the store works"), held);
+        let range = self.store.event_range().await.expect("the store works");
+        assert_eq!((range.first, range.last), (1, self.last_event), "the range holds every event");
+        self.check_counts().await;
+    }
+
+    /// Every accepted job is there, as the model says.
+    async fn check_jobs(&mut self, all: Vec<(usize, i64)>) {
         let seqs = all.iter().map(|(_, seq)| *seq).collect();
         let found = self.store.jobs_by_seq(seqs).await.expect("the store works");
         for ((number, seq), found) in all.iter().zip(&found) {
@@ -396,13 +413,6 @@ impl Host {
             self.check_promises(*number, *seq, found);
         }
         assert_eq!(found.len(), all.len(), "every accepted job is there");
-        let mut held: BTreeMap<WorkerId, u64> = BTreeMap::new();
-        for job in self.sequences.iter().flat_map(|sequence| sequence.world.jobs.values()) {
-            if let Some(lease) = job.lease.as_ref().filter(|_| job.is_live()) {
-                *held.entry(lease.worker.clone()).or_default() += 1;
-            }
-        }
-        assert_eq!(self.store.live_jobs_by_worker().await.expect("the store works"), held);
     }
 
     /// What holds whatever the model thinks.
@@ -443,6 +453,12 @@ async fn ask(store: Arc<dyn Store>, command: Command) -> Asked {
 
 async fn look(asked: &mut Asked) -> Poll<Result<Decided, Error>> {
     std::future::poll_fn(|context| Poll::Ready(asked.as_mut().poll(context))).await
+}
+
+/// Ids begin with the number of their sequence.
+fn sequence_of(id: &JobId) -> usize {
+    let number = id.as_str()[1..].split('-').next().and_then(|number| number.parse().ok());
+    number.expect("every id of the model has a number")
 }
 
 /// The jobs that a command is about.
