@@ -3,8 +3,6 @@
 //! planner asks for, in one transaction a batch.
 
 mod error;
-#[cfg(test)]
-pub(crate) mod fake;
 mod records;
 pub mod sqlite;
 

@@ -39,13 +39,9 @@ mod fleet_tests;
 #[cfg(test)]
 mod logs_tests;
 #[cfg(test)]
-mod server_tests;
-#[cfg(test)]
 mod solvers_tests;
 #[cfg(test)]
-mod stub;
-#[cfg(test)]
-mod test_rig;
+pub(crate) mod test_rig;
 
 pub use app::App;
 pub use auth::{Auth, AuthSettings};
