@@ -149,7 +149,7 @@ struct WrongOffset {
 /// Bytes that the hub has already are not stored again, so an append whose answer was lost can
 /// be sent again. The newest 16 MiB of an attempt are kept. May lose its last seconds.
 #[utoipa::path(
-    post, path = "/api/jobs/{id}/logs", tag = "work",
+    post, path = "/api/jobs/{id}/logs", operation_id = "append_log", tag = "work",
     params(("id" = String, Path, description = "The job"), Append),
     request_body(content = Vec<u8>, description = "Raw bytes, at most 1 MiB", content_type = "application/octet-stream"),
     responses(
@@ -211,7 +211,7 @@ struct Read {
 
 /// Read or follow the log of one attempt
 #[utoipa::path(
-    get, path = "/api/jobs/{id}/logs", tag = "jobs",
+    get, path = "/api/jobs/{id}/logs", operation_id = "read_log", tag = "jobs",
     params(("id" = String, Path, description = "The job"), Read),
     responses(
         (status = 200, description = "The bytes as they were written", body = String, content_type = "text/plain",
