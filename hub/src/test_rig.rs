@@ -13,7 +13,9 @@ use forge_engine::{
     job::Spec,
     lifecycle::Policy,
 };
-use forge_shared::{FailureKind, JobId, JobType, Phase, QueueName, WorkerId, response::ClaimedJob};
+use forge_shared::{
+    FailureKind, JobId, JobType, Phase, QueueName, WorkerId, event::EventKind, response::ClaimedJob,
+};
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex},
@@ -126,6 +128,18 @@ impl Bench {
             panic!("a report is answered");
         };
         answers.into_iter().for_each(|answer| drop(answer.unwrap()));
+    }
+
+    /// Waits for the first event of a kind.
+    pub(crate) async fn heard(&self, kind: EventKind) {
+        let mut newest = self.hub.events.subscribe();
+        loop {
+            let events = self.store.events_after(0, usize::MAX).await.unwrap();
+            if events.iter().any(|event| event.kind == kind) {
+                return;
+            }
+            newest.changed().await.unwrap();
+        }
     }
 
     pub(crate) async fn job(&self, id: &str) -> forge_shared::Job {
