@@ -35,6 +35,8 @@ pub mod work;
 pub mod workers;
 
 #[cfg(test)]
+mod event_streams_tests;
+#[cfg(test)]
 mod fleet_tests;
 #[cfg(test)]
 mod logs_tests;
