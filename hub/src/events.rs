@@ -189,11 +189,7 @@ mod tests {
         let all = (batches * size) as u64;
         assert!(bench.hub.events.recent.read().unwrap().after > 0, "the oldest are only in the database");
         for cursor in [0, 1, 749, 1_500, 1_501, 9_999, all - 1, all] {
-            assert_eq!(
-                read(&bench, cursor).await,
-                (cursor + 1..=all).collect::<Vec<_>>(),
-                "from {cursor}"
-            );
+            assert_eq!(read(&bench, cursor).await, (cursor + 1..=all).collect::<Vec<_>>(), "from {cursor}");
         }
     }
 

@@ -95,7 +95,10 @@ async fn a_long_poll_is_answered_by_an_enqueue() {
 async fn a_long_poll_is_answered_when_a_job_becomes_due() {
     let bench = Bench::new().await;
     let due = forge_engine::command::Due::After(50);
-    bench.submit(Command::Enqueue(vec![forge_engine::command::NewJob { due, ..new_job("a") }])).await.unwrap();
+    bench
+        .submit(Command::Enqueue(vec![forge_engine::command::NewJob { due, ..new_job("a") }]))
+        .await
+        .unwrap();
     let claim = waiting(&bench, &ends()).await;
     assert_eq!(bench.job("a").await.status, Status::Pending);
     bench.clock.step(50);

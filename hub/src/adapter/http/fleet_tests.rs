@@ -14,8 +14,9 @@ fn snapshot(timestamp: i64, cpu: f64) -> Value {
 async fn a_pushed_snapshot_is_in_the_fleet_view() {
     let rig = Rig::new().await;
     assert_eq!(rig.get("/api/fleet").await.value(), json!([]));
-    let push =
-        rig.admin("POST", "/api/ingest/n1", &[("x-node-name", "Rack 1")], snapshot(5, 12.5).to_string()).await;
+    let push = rig
+        .admin("POST", "/api/ingest/n1", &[("x-node-name", "Rack 1")], snapshot(5, 12.5).to_string())
+        .await;
     assert_eq!((push.status, push.body.len()), (204, 0));
     rig.admin("POST", "/api/ingest/n0", &[], snapshot(5, 1.0).to_string()).await;
     let fleet = rig.get("/api/fleet").await;
@@ -57,11 +58,9 @@ async fn bad_input_is_refused_by_field_and_nothing_is_stored() {
     check("/api/ingest/n1", wrong, "memory.used").await;
     let long = vec![snapshot(1, 1.0); 1001];
     let answer = rig.admin("POST", "/api/ingest/n1/batch", &[], Value::from(long).to_string()).await;
-    assert_eq!(
-        (answer.status, answer.value()["code"].clone()),
-        (400, json!("batch_too_long"))
-    );
-    let named = rig.admin("POST", "/api/ingest/n1", &[("x-node-name", "")], snapshot(1, 1.0).to_string()).await;
+    assert_eq!((answer.status, answer.value()["code"].clone()), (400, json!("batch_too_long")));
+    let named =
+        rig.admin("POST", "/api/ingest/n1", &[("x-node-name", "")], snapshot(1, 1.0).to_string()).await;
     assert_eq!(named.value()["field"], "X-Node-Name");
     assert_eq!(rig.get("/api/nodes/n1/snapshot").await.status, 404);
     assert_eq!(rig.get("/api/nodes/n1/events").await.status, 404);

@@ -45,9 +45,8 @@ async fn check(rig: &Rig, headers: &[(&str, &str)], status: u16, body: &str, ran
 async fn an_uploaded_solver_is_served_listed_and_deleted() {
     let rig = Rig::new().await;
     let path = path_of(SOLVER.as_bytes());
-    let first = rig
-        .admin("PUT", &path.to_uppercase().replace("/API/SOLVERS", "/api/solvers"), &[], SOLVER)
-        .await;
+    let first =
+        rig.admin("PUT", &path.to_uppercase().replace("/API/SOLVERS", "/api/solvers"), &[], SOLVER).await;
     assert_eq!(first.status, 201);
     assert_eq!((&first.value()["bytes"], &first.value()["sha256"]), (&json!(16), &json!(path[13..])));
     let again = rig.admin("PUT", &path, &[], SOLVER).await;
@@ -109,11 +108,7 @@ async fn names_that_are_not_checksums_are_refused() {
     for name in ["abc", &"g".repeat(64), "..%2F..%2Fetc%2Fpasswd"] {
         for method in ["GET", "PUT", "DELETE"] {
             let answer = rig.admin(method, &format!("/api/solvers/{name}"), &[], "").await;
-            assert_eq!(
-                (answer.status, &answer.value()["field"]),
-                (400, &json!("sha256")),
-                "{name}"
-            );
+            assert_eq!((answer.status, &answer.value()["field"]), (400, &json!("sha256")), "{name}");
         }
     }
 }
@@ -129,10 +124,7 @@ async fn a_body_that_is_too_long_is_refused() {
         stream::iter([&SOLVER[..8], &SOLVER[8..]].map(|piece| Ok::<_, Infallible>(Bytes::from(piece))));
     let streamed = rig.admin("PUT", &path, &[], Body::from_stream(pieces)).await;
     for answer in [announced, streamed] {
-        assert_eq!(
-            (answer.status, &answer.value()["code"]),
-            (413, &json!("too_large"))
-        );
+        assert_eq!((answer.status, &answer.value()["code"]), (413, &json!("too_large")));
     }
     assert_eq!(files(folder.path()), 0);
 }
@@ -142,10 +134,7 @@ async fn a_body_that_stalls_is_given_up() {
     let rig = Rig::adjusted(|app| app.body_idle = Duration::from_millis(5)).await;
     let stalled = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
     let answer = rig.admin("PUT", &path_of(b"x"), &[], stalled).await;
-    assert_eq!(
-        (answer.status, &answer.value()["code"]),
-        (408, &json!("body_stalled"))
-    );
+    assert_eq!((answer.status, &answer.value()["code"]), (408, &json!("body_stalled")));
     assert_eq!(files(&rig.solver_folder()), 0);
 }
 

@@ -17,10 +17,7 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
-use forge_shared::{
-    request::Scope,
-    response::CreatedToken,
-};
+use forge_shared::{request::Scope, response::CreatedToken};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};

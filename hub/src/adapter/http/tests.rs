@@ -221,7 +221,8 @@ async fn sessions_survive_a_restart_but_not_a_new_administrators_secret() {
     let cookie = hub.log_in(ADMIN).await;
     let again = restarted(hub).await;
     assert_eq!(again.send("GET", "/api/session", &[("cookie", &cookie)], "").await.status, 200);
-    let changed = Auth::load(again.store.clone(), &Secret::new("another"), AuthSettings::default()).await.unwrap();
+    let changed =
+        Auth::load(again.store.clone(), &Secret::new("another"), AuthSettings::default()).await.unwrap();
     let headers = [(header::COOKIE, cookie.parse().unwrap())].into_iter().collect();
     assert!(changed.authenticate(&headers, None).is_err());
 }
