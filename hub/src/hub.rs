@@ -16,13 +16,13 @@ use forge_shared::{
     response::{AuditEntry, ClaimedJob},
 };
 use std::{
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// How often a worker should send a heartbeat.
@@ -101,21 +101,21 @@ impl Hub {
         let ticket = claim.ticket;
         self.metrics.claims.inc();
         let hub = self.clone();
-        let answer = tokio::spawn(async move { hub.submit(Command::Claim(claim), None).await });
+        let answer = Box::pin(async move { hub.submit(Command::Claim(claim), None).await });
         let mut claimed = Claimed { hub: self.clone(), ticket, state: State::Asked(answer) };
         let State::Asked(answer) = &mut claimed.state else { unreachable!("set above") };
         if let Some(wait) = wait {
             let _polling = self.metrics.long_poll();
             tokio::select! {
                 biased;
-                reply = &mut *answer => return claimed.answered(reply, started),
+                reply = answer.as_mut() => return claimed.answered(reply, started),
                 () = tokio::time::sleep(wait) => {}
                 () = ends[0].cancelled() => {}
                 () = ends[1].cancelled() => {}
             }
             self.submit(Command::CallOff(ticket), None).await?;
         }
-        let reply = answer.await;
+        let reply = answer.as_mut().await;
         claimed.answered(reply, started)
     }
 
@@ -166,20 +166,15 @@ pub struct Claimed {
 }
 
 enum State {
-    Asked(JoinHandle<Result<Reply, Denied>>),
+    Asked(Pin<Box<dyn Future<Output = Result<Reply, Denied>> + Send>>),
     Have(Vec<Arc<Job>>),
     Delivered,
 }
 
 impl Claimed {
-    fn answered(
-        mut self,
-        reply: Result<Result<Reply, Denied>, tokio::task::JoinError>,
-        started: Instant,
-    ) -> Result<Self, Denied> {
+    fn answered(mut self, reply: Result<Reply, Denied>, started: Instant) -> Result<Self, Denied> {
         self.state = State::Delivered;
-        let reply = reply.map_err(|_| store::Error::Closed)??;
-        let Reply::Claimed(jobs) = reply else { return Ok(self) };
+        let Reply::Claimed(jobs) = reply? else { return Ok(self) };
         if !jobs.is_empty() {
             self.hub.metrics.claim_seconds.observe(started.elapsed().as_secs_f64());
         }
@@ -188,12 +183,12 @@ impl Claimed {
     }
 
     /// The jobs with all that a worker needs to run them.
-    pub async fn jobs(&self) -> Result<Vec<ClaimedJob>, store::Error> {
+    pub async fn jobs(&mut self) -> Result<Vec<ClaimedJob>, store::Error> {
         let State::Have(leased) = &self.state else { return Ok(Vec::new()) };
         if leased.is_empty() {
             return Ok(Vec::new());
         }
-        let jobs = self.hub.store.jobs_by_seq(leased.iter().map(|job| job.seq).collect()).await?;
+        let jobs = self.hub.store.claimed_jobs(leased).await?;
         let with_lease = jobs.into_iter().filter_map(|job| {
             let lease = leased.iter().find(|leased| leased.id == job.id)?.lease.as_ref()?;
             Some(ClaimedJob {
@@ -225,7 +220,7 @@ impl Drop for Claimed {
             State::Asked(answer) => {
                 tokio::spawn(async move {
                     let _ = hub.submit(Command::CallOff(ticket), None).await;
-                    if let Ok(Ok(Reply::Claimed(jobs))) = answer.await {
+                    if let Ok(Reply::Claimed(jobs)) = answer.await {
                         give_back(&hub, jobs).await;
                     }
                 });

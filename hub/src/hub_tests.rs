@@ -3,6 +3,7 @@ use crate::test_rig::{Bench, claim_of, job_id, new_job};
 use forge_engine::command::Register;
 use forge_shared::{Status, WorkerId, event::EventKind};
 use futures_util::FutureExt;
+use tokio::task::JoinHandle;
 
 const LONG: Duration = Duration::from_secs(3_600);
 
@@ -26,7 +27,7 @@ async fn parked(bench: &Bench, claims: u64) {
 }
 
 async fn claimed(waiting: JoinHandle<Result<Claimed, Denied>>) -> Vec<ClaimedJob> {
-    let claimed = waiting.await.unwrap().unwrap();
+    let mut claimed = waiting.await.unwrap().unwrap();
     let jobs = claimed.jobs().await.unwrap();
     claimed.delivered();
     jobs
@@ -111,7 +112,7 @@ async fn a_long_poll_is_called_off_when_its_time_is_up() {
     let never = ends();
     tokio::time::pause();
     let started = tokio::time::Instant::now();
-    let claimed = bench.hub.claim(claim_of("w"), Some(LONG), [&never[0], &never[1]]).await.unwrap();
+    let mut claimed = bench.hub.claim(claim_of("w"), Some(LONG), [&never[0], &never[1]]).await.unwrap();
     assert!(started.elapsed() >= LONG);
     assert!(claimed.jobs().await.unwrap().is_empty());
     tokio::time::resume();

@@ -92,7 +92,7 @@ impl Bench {
     /// What there is for a worker at once.
     pub(crate) async fn claim(&self, name: &str) -> Option<ClaimedJob> {
         let never = CancellationToken::new();
-        let claimed = self.hub.claim(claim_of(name), None, [&never, &never]).await.unwrap();
+        let mut claimed = self.hub.claim(claim_of(name), None, [&never, &never]).await.unwrap();
         let mut jobs = claimed.jobs().await.unwrap();
         claimed.delivered();
         jobs.pop()

@@ -1,1 +1,15 @@
+//! What the end-to-end tests stand on: starting and killing the real hub, speaking HTTP to it,
+//! following its events, and judging afterwards whether it kept its promises.
+//!
+//! The judges ([`history`], [`trace`]) are pure functions over what was recorded, with tests of
+//! their own that feed them broken recordings: a checker that cannot fail proves nothing.
 
+pub mod binary;
+pub mod history;
+pub mod hub;
+pub mod load;
+pub mod proc;
+pub mod raw;
+pub mod sse;
+pub mod trace;
+pub mod turn;

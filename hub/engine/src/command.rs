@@ -45,7 +45,8 @@ pub enum Command {
         holder: Holder,
         progress: Progress,
     },
-    /// Is this still the job's live lease, and which attempt is it?
+    /// Is this the job's last lease, not given back, and which attempt is it? Logs may still
+    /// come in after a report.
     CheckLease {
         job: JobId,
         holder: Holder,

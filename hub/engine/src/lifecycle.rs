@@ -186,7 +186,7 @@ fn held<'a>(job: &'a mut Job, holder: &Holder) -> Result<&'a mut Lease, Refusal>
 }
 
 fn claim(job: &mut Job, lease: Lease, at: &Circumstances<'_>) -> Result<Effect, Refusal> {
-    if !job.is_due(at.now.wall_ms) {
+    if !job.is_due(at.now.wall_ms) || job.is_expired(at.now.wall_ms) {
         return Err(Refusal::WrongState { status: job.status, action: "claimed" });
     }
     job.status = Status::Assigned;
@@ -215,7 +215,7 @@ fn heartbeat(
     };
     lease.state = LeaseState::Live;
     lease.until_ms = at.now.mono_ms + at.policy.lease_ms;
-    let starts = status != Status::Running && (phase == Phase::Running || lease.started_ms.is_some());
+    let starts = status != Status::Running && (phase != Phase::Preparing || lease.started_ms.is_some());
     if starts && lease.started_ms.is_none() {
         lease.started_ms = Some(at.now.mono_ms);
         job.started_at = Some(at.now.wall_ms);

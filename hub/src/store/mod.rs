@@ -19,7 +19,7 @@ use forge_shared::{
     request::JobFilter,
     response::{AuditEntry, Worker},
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A decision's answer: what happened, or why it may not.
 pub type Decided = Result<Reply, Refusal>;
@@ -31,7 +31,9 @@ pub trait Store: Send + Sync + 'static {
     async fn submit(&self, command: Command, note: Option<AuditEntry>) -> Result<Decided, Error>;
 
     async fn job(&self, id: &JobId) -> Result<Option<forge_shared::Job>, Error>;
-    /// Jobs by their numbers in the store, for handing claimed ones over.
+    /// Just claimed jobs with their params, for handing them over.
+    async fn claimed_jobs(&self, jobs: &[Arc<forge_engine::Job>]) -> Result<Vec<forge_shared::Job>, Error>;
+    /// Jobs by their numbers in the store.
     async fn jobs_by_seq(&self, seqs: Vec<i64>) -> Result<Vec<forge_shared::Job>, Error>;
     async fn jobs(&self, filter: JobFilter, page: Page) -> Result<JobPage, Error>;
     /// Ids of matching jobs with a number above `after`, oldest first, for bulk work.

@@ -24,9 +24,16 @@ impl Planner {
                 return Ok(Some(Ok(Reply::Claimed(Vec::new()))));
             }
         }
-        let again = self.claimed_before(claim);
-        if !again.is_empty() {
-            return Ok(Some(Ok(Reply::Claimed(again))));
+        // A claim comes back here after each round of loading; once it has jobs in hand, they are
+        // no earlier call's, and nobody else's turn comes before it is done.
+        let in_hand = !(self.batch.picked.is_empty() && self.batch.taken.is_empty());
+        if !in_hand || self.batch.serving.is_some() {
+            // Whoever waited goes before whoever comes.
+            self.serve_waiting()?;
+            let again = self.claimed_before(claim);
+            if !again.is_empty() {
+                return Ok(Some(Ok(Reply::Claimed(again))));
+            }
         }
         let jobs = self.take_jobs(claim)?;
         self.hear(&claim.worker);
@@ -86,26 +93,23 @@ impl Planner {
         }
         let lease = new_lease(claim, &slot.job, now, self.batch.ctx.policy.lease_ms, &mut self.batch.entropy);
         self.apply(seq, Input::Claim(lease)).ok()?;
-        self.batch.set.live.entry(claim.worker.clone()).or_default().insert(seq);
         self.batch.set.job(seq).map(|job| Arc::new(job.clone()))
     }
 
     /// Gives what has become claimable to those who wait, first come first served.
     pub(super) fn serve_waiting(&mut self) -> Result<(), Needs> {
-        if self.waiting.is_empty() {
-            self.lanes.take_stirred();
+        if self.batch.serving.is_none() {
+            self.batch.stirred = self.lanes.take_stirred();
+        }
+        if self.waiting.is_empty() || self.batch.stirred.is_empty() {
             return Ok(());
         }
-        if self.batch.stirred.is_none() {
-            self.batch.stirred = Some(self.lanes.take_stirred());
-        }
         loop {
-            let line = match self.batch.serving {
-                Some(ticket) => alloc::vec![ticket],
-                None => self.waiting.first_for(self.batch.stirred.as_deref().unwrap_or_default()),
-            };
+            // After a round of loading it goes on with the claim it was at, then with those behind.
+            let from = self.batch.serving.take();
+            let line = self.waiting.first_for(&self.batch.stirred);
             let mut served = false;
-            for ticket in line {
+            for ticket in line.into_iter().skip_while(|ticket| from.is_some_and(|from| *ticket < from)) {
                 let Some(claim) = self.waiting.get(ticket).cloned() else { continue };
                 self.batch.serving = Some(ticket);
                 let jobs = self.take_jobs(&claim)?;

@@ -53,6 +53,8 @@ impl Planner {
         }
         let after = (slot.job.queue.clone(), slot.job.status);
         let kind = slot.job.kind.clone();
+        let got_it = after.1.is_live() && !before.1.is_live();
+        let holder = slot.job.lease.as_ref().filter(|_| got_it).map(|lease| lease.worker.clone());
         for event in effect.events.iter().flatten() {
             let event = job_event(*event, &slot.job, batch.ctx.now.wall_ms, self.next_event);
             self.next_event += 1;
@@ -60,6 +62,9 @@ impl Planner {
         }
         if let Some(entry) = effect.entry.take() {
             batch.changes.entries.push(entry);
+        }
+        if let Some(worker) = holder {
+            batch.set.live.entry(worker).or_default().insert(seq);
         }
         if effect.deleted {
             batch.set.forget(seq);

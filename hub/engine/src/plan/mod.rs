@@ -2,9 +2,11 @@
 //!
 //! What a command needs cannot all be known up front, so planning goes in rounds: [`Planner::step`]
 //! either asks for more ([`Plan::Need`]) or is done. Commands are decided in arrival order, each
-//! seeing the effects of those before it; waiting claims are served last, from whatever has become
-//! claimable. The planner keeps lanes, counters and workers between batches; a store that cannot
-//! save a batch must throw the planner away ([`Planner::abandon`]) and load a new one.
+//! seeing the effects of those before it; waiting claims are served before new ones and at the
+//! end, from whatever has become claimable. The planner keeps lanes, counters and workers between
+//! batches; a store that cannot save a batch must throw the planner away ([`Planner::abandon`])
+//! and load a new one.
+#![allow(clippy::result_large_err, reason = "`Err(Needs)` is the ordinary answer while a batch loads")]
 
 mod changes;
 mod claims;
@@ -92,7 +94,8 @@ struct Batch {
     picked: Vec<i64>,
     /// Jobs leased to the claim being decided.
     taken: Vec<Arc<Job>>,
-    stirred: Option<Vec<LaneKey>>,
+    /// Lanes from which waiting claims are being served.
+    stirred: Vec<LaneKey>,
     serving: Option<Ticket>,
     /// Claims that began to wait in this batch.
     parked: Vec<Ticket>,
@@ -273,7 +276,7 @@ impl Batch {
             outcome: Outcome::default(),
             picked: Vec::new(),
             taken: Vec::new(),
-            stirred: None,
+            stirred: Vec::new(),
             serving: None,
             parked: Vec::new(),
             answered: Vec::new(),

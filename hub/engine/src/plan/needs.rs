@@ -1,6 +1,6 @@
 //! What the planner must know before it can decide.
 
-use super::Planner;
+use super::{Ctx, Planner};
 use crate::{
     claim,
     command::{Command, Completion, NewJob},
@@ -149,7 +149,11 @@ impl Planner {
             self.workers.entry(id.clone()).or_insert(None);
         }
         for mut worker in found.workers {
-            worker.heard_ms = self.batch.ctx.started_ms;
+            let Ctx { now, started_ms, .. } = self.batch.ctx;
+            // A planner may be loaded long after the hub started; before that nobody was listening.
+            let silent_ms =
+                worker.last_heartbeat.map_or(i64::MAX, |at| now.wall_ms.saturating_sub(at).max(0));
+            worker.heard_ms = now.mono_ms.saturating_sub(silent_ms).max(started_ms);
             self.workers.insert(worker.id.clone(), Some(worker));
         }
         for (worker, jobs) in found.live_of {

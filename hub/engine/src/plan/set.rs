@@ -117,22 +117,29 @@ impl WorkingSet {
 
     /// Turns what was touched into what is to be saved.
     pub(super) fn drain_into(self, changes: &mut Changes, lanes: &Lanes) {
+        let mut gone = BTreeSet::new();
         for (seq, slot) in self.slots {
             let lane = slot.laned.as_ref().and_then(|(key, _)| lanes.id(key));
             match (slot.new, slot.deleted) {
                 // Made and removed in one batch: only its events remain.
                 (Some(_), true) => {
-                    changes.entries.retain(|entry| entry.job != seq);
-                    changes.completions.retain(|(job, _)| *job != seq);
-                    changes.progress.retain(|(job, _)| *job != seq);
+                    gone.insert(seq);
                 }
-                (None, true) => changes.deleted.push((seq, slot.job.id)),
+                (None, true) => {
+                    gone.insert(seq);
+                    changes.deleted.push((seq, slot.job.id));
+                }
                 (Some((spec, idempotency)), false) => {
                     changes.inserted.push(Inserted { job: slot.job, spec, idempotency, lane });
                 }
                 (None, false) if slot.dirty => changes.updated.push((slot.job, lane)),
                 (None, false) => {}
             }
+        }
+        if !gone.is_empty() {
+            changes.entries.retain(|entry| !gone.contains(&entry.job));
+            changes.completions.retain(|(job, _)| !gone.contains(job));
+            changes.progress.retain(|(job, _)| !gone.contains(job));
         }
     }
 }

@@ -41,6 +41,8 @@ mod fleet_tests;
 #[cfg(test)]
 mod logs_tests;
 #[cfg(test)]
+mod openapi_tests;
+#[cfg(test)]
 mod solvers_tests;
 #[cfg(test)]
 pub(crate) mod test_rig;

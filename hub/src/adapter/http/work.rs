@@ -90,7 +90,7 @@ async fn claim(
         max: max.min(slots),
         wait: false,
     };
-    let claimed = app.hub.claim(claim, wait, [&app.stop, caller.revoked()]).await?;
+    let mut claimed = app.hub.claim(claim, wait, [&app.stop, caller.revoked()]).await?;
     let jobs = claimed.jobs().await?;
     let answer = match (as_array, jobs.is_empty()) {
         (_, true) => nothing(as_array),

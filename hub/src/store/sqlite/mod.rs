@@ -87,6 +87,7 @@ pub fn open(
         policy,
         started_ms: clock.now().mono_ms,
         waiting_claims: waiting_claims.clone(),
+        runtime: tokio::runtime::Handle::try_current().ok(),
     };
     let thread = std::thread::Builder::new()
         .name("writer".to_owned())
@@ -155,6 +156,15 @@ impl Store for Sqlite {
         })
         .await
         .map(|found| found.map(|(_, _, job)| job))
+    }
+
+    async fn claimed_jobs(&self, jobs: &[Arc<forge_engine::Job>]) -> Result<Vec<forge_shared::Job>, Error> {
+        match self.readers.at_once(|connection| view::claimed(connection, jobs)) {
+            Some(Ok(Some(jobs))) => Ok(jobs),
+            // All readers are busy, or the jobs are large or have a history.
+            None | Some(Ok(None)) => self.jobs_by_seq(jobs.iter().map(|job| job.seq).collect()).await,
+            Some(Err(error)) => Err(error),
+        }
     }
 
     async fn jobs_by_seq(&self, seqs: Vec<i64>) -> Result<Vec<forge_shared::Job>, Error> {

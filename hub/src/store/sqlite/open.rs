@@ -102,8 +102,8 @@ fn prepare(connection: &mut Connection, fresh: bool) -> anyhow::Result<()> {
     connection.pragma_update(None, "busy_timeout", 5_000)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     if fresh {
-        // Before write-ahead logging, so that the mark is in the file itself from the start: in
-        // the log it would not be seen by the next start until a checkpoint moves it.
+        // Before write-ahead logging: from then on a header may be in the log alone, where the
+        // check of the next start does not look.
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;

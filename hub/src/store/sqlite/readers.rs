@@ -47,6 +47,19 @@ impl Readers {
         tokio::task::spawn_blocking(work).await.map_err(|error| Error::Database(error.to_string()))?
     }
 
+    /// A read of a few small rows, done by the calling thread: handing it to another would cost
+    /// more than the read itself. `None` when every reader is busy.
+    pub(super) fn at_once<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Option<Result<T, Error>> {
+        let _permit = self.permits.try_acquire().ok()?;
+        let connection = self.idle.lock().expect("no reader panics with the lock").pop()?;
+        let result = read(&connection).map_err(|error| to_error(&error));
+        self.idle.lock().expect("no reader panics with the lock").push(connection);
+        Some(result)
+    }
+
     pub(super) async fn close(&self) {
         let _ = self.permits.acquire_many(READERS as u32).await;
         self.permits.close();

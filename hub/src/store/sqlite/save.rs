@@ -9,6 +9,10 @@ use forge_shared::response::AuditEntry;
 use rusqlite::{Connection, params};
 
 pub(super) fn changes(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
+    // First: an id or a key that is freed may be taken again in the same batch.
+    for (seq, _) in &changes.deleted {
+        delete(connection, *seq)?;
+    }
     for inserted in &changes.inserted {
         insert(connection, inserted)?;
     }
@@ -74,9 +78,6 @@ pub(super) fn changes(connection: &Connection, changes: &Changes) -> rusqlite::R
         connection
             .prepare_cached("INSERT OR REPLACE INTO counts (queue, type, status, n) VALUES (?1, ?2, ?3, ?4)")?
             .execute(key)?;
-    }
-    for (seq, _) in &changes.deleted {
-        delete(connection, *seq)?;
     }
     if let Some(first) = changes.events.first() {
         connection

@@ -2,7 +2,7 @@
 
 use super::rows::{self, JOB_COLUMN_COUNT, JOB_COLUMNS};
 use crate::store::Error;
-use forge_engine::{Job, LeaseState};
+use forge_engine::{Job, LeaseState, job::Spec};
 use forge_shared::{
     FailureKind, Status, WorkerId,
     job::{Attempt, Failure, Progress},
@@ -30,7 +30,7 @@ pub(super) fn job(
 ) -> rusqlite::Result<(i64, usize, forge_shared::Job)> {
     const COLD: usize = JOB_COLUMN_COUNT;
     let job = rows::job(row)?;
-    let spec = rows::spec(row, COLD)?;
+    let (seq, spec) = (job.seq, rows::spec(row, COLD)?);
     let result = rows::maybe_text(row, COLD + 5)?;
     let at: Option<i64> = row.get(COLD + 9)?;
     let progress = match at {
@@ -39,9 +39,48 @@ pub(super) fn job(
     };
     let bytes = spec.params.len() + result.as_ref().map_or(0, |result| result.len());
     let fail_history = if job.history_len > 0 { failures(connection, job.seq)? } else { Vec::new() };
+    let mut shown = shown(job, spec);
+    shown.result = result.map(|result| raw(&result));
+    shown.result_hash = row.get(COLD + 6)?;
+    shown.progress = progress;
+    shown.fail_history = fail_history;
+    Ok((seq, bytes, shown))
+}
+
+/// Params up to this size are read by whoever wants them.
+const SMALL_BYTES: usize = 16 << 10;
+/// So many jobs at a time.
+const SMALL_JOBS: usize = 8;
+
+/// Jobs that were claimed a moment ago: all but the params is known. `None` when that is not so
+/// simple.
+pub(super) fn claimed(
+    connection: &Connection,
+    jobs: &[Arc<Job>],
+) -> rusqlite::Result<Option<Vec<forge_shared::Job>>> {
+    if jobs.len() > SMALL_JOBS || jobs.iter().any(|job| job.history_len > 0) {
+        return Ok(None);
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT params, tags, command, solver_url, solver_checksum FROM specs \
+         WHERE seq = ?1 AND octet_length(params) <= ?2",
+    )?;
+    let mut all = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let spec = statement.query_row((job.seq, SMALL_BYTES as i64), |row| rows::spec(row, 0)).optional()?;
+        match spec {
+            Some(spec) => all.push(shown(Job::clone(job), spec)),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(all))
+}
+
+/// A job without what comes later in its life.
+fn shown(job: Job, spec: Spec) -> forge_shared::Job {
     // What a lease set is shown only while the lease means something.
     let claimed = job.status != Status::Pending;
-    let shown = forge_shared::Job {
+    forge_shared::Job {
         worker_id: job.worker().cloned(),
         next_retry_at: job.next_retry_at(),
         id: job.id,
@@ -50,8 +89,8 @@ pub(super) fn job(
         params: raw(&spec.params),
         status: job.status,
         priority: job.priority,
-        result: result.map(|result| raw(&result)),
-        result_hash: row.get(COLD + 6)?,
+        result: None,
+        result_hash: None,
         created_at: job.created_at,
         run_at: job.run_at,
         claimed_at: job.claimed_at.filter(|_| claimed),
@@ -66,15 +105,14 @@ pub(super) fn job(
         max_runtime_ms: job.max_runtime_ms,
         cancel_requested: job.cancel_requested,
         fail_reason: job.fail_reason,
-        fail_history,
+        fail_history: Vec::new(),
         solver_url: spec.solver_url,
         solver_checksum: spec.solver_checksum,
         command: spec.command,
         backoff: job.backoff,
         tags: spec.tags,
-        progress,
-    };
-    Ok((job.seq, bytes, shown))
+        progress: None,
+    }
 }
 
 /// Text that was checked to be JSON before it was stored.

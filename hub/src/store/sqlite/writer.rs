@@ -60,6 +60,8 @@ pub(super) struct Writer {
     pub(super) policy: Policy,
     pub(super) started_ms: i64,
     pub(super) waiting_claims: Arc<AtomicU64>,
+    /// Where callers wait for their answers.
+    pub(super) runtime: Option<tokio::runtime::Handle>,
 }
 
 struct Request {
@@ -167,7 +169,7 @@ impl Writer {
             responds.push(respond);
         }
         match self.decide(mind, commands, &notes) {
-            Ok(outcome) => answer(outcome, responds, parked),
+            Ok(outcome) => self.deliver(answers(outcome, responds, parked)),
             Err((error, _)) if responds.len() == 1 => {
                 tracing::error!(%error, "a write failed and was rolled back");
                 for respond in responds {
@@ -282,28 +284,47 @@ impl Writer {
         }
         let _ = respond.send(result.map_err(|error| to_error(&error)));
     }
+
+    /// Answers from inside the runtime when there is one: waking callers there is a push to a
+    /// local queue, while from this thread each would cost a system call.
+    fn deliver(&self, answers: Vec<(Respond, Result<Decided, Error>)>) {
+        let send = move || {
+            for (respond, answer) in answers {
+                let _ = respond.send(answer);
+            }
+        };
+        match &self.runtime {
+            Some(runtime) => drop(runtime.spawn(async move { send() })),
+            None => send(),
+        }
+    }
 }
 
-fn answer(outcome: Outcome, responds: Vec<Respond>, parked: &mut HashMap<Ticket, Respond>) {
+/// Pairs the answers of a batch with those who wait for them.
+fn answers(
+    outcome: Outcome,
+    responds: Vec<Respond>,
+    parked: &mut HashMap<Ticket, Respond>,
+) -> Vec<(Respond, Result<Decided, Error>)> {
+    let mut answers = Vec::with_capacity(responds.len());
     let waits: HashMap<usize, Ticket> = outcome.parked.into_iter().collect();
     for (at, (respond, reply)) in responds.into_iter().zip(outcome.replies).enumerate() {
         match (reply, waits.get(&at)) {
-            (Some(reply), _) => {
-                let _ = respond.send(Ok(reply));
-            }
+            (Some(reply), _) => answers.push((respond, Ok(reply))),
             (None, Some(ticket)) => {
                 parked.insert(*ticket, respond);
             }
             (None, None) => {
-                let _ = respond.send(Err(Error::Database("a command was not decided".to_owned())));
+                answers.push((respond, Err(Error::Database("a command was not decided".to_owned()))));
             }
         }
     }
     for (ticket, reply) in outcome.served {
         if let Some(respond) = parked.remove(&ticket) {
-            let _ = respond.send(Ok(reply));
+            answers.push((respond, Ok(reply)));
         }
     }
+    answers
 }
 
 /// A refused action leaves no trace in the audit log.

@@ -1,0 +1,93 @@
+# `make up` to use it, `make test` to check it. Everything needed beyond a Rust toolchain and a C
+# compiler is installed by the targets that need it, or they say what is missing.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PORT ?= 3000
+DATA := .forge
+# How long `make soak` kills and loads, in seconds.
+DURATION ?= 600
+BENCH ?=
+FAULTS := fault-ack-early fault-no-fencing fault-sync-normal
+NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
+# Long or timing-sensitive tests, which prove nothing about coverage and would be slow under it.
+HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order)::/)
+
+.PHONY: help up test lint unit faults generated bench soak coverage fmt clean cargo tools
+
+help:
+	@echo 'make up         build the hub and start it on port $(PORT)'
+	@echo 'make test       format, lints, all tests, generated files up to date'
+	@echo 'make bench      print speed and size figures (BENCH="--quick" for a minute of them)'
+	@echo 'make soak       kill the hub under load for DURATION=$(DURATION) seconds'
+	@echo 'make coverage   print line coverage; engine and store must have 90 %'
+	@echo 'make fmt        format the code'
+	@echo 'make clean      remove what was built (not the data in $(DATA))'
+
+cargo:
+	@command -v cargo >/dev/null || { \
+	  echo 'cargo is missing. Install Rust from https://rustup.rs and try again.' >&2; exit 1; }
+
+up: cargo
+	@if (exec 3<>/dev/tcp/127.0.0.1/$(PORT)) 2>/dev/null; then \
+	  echo 'Port $(PORT) is taken. Stop what listens there, or choose another: make up PORT=3001' >&2; exit 1; fi
+	@cargo build --release --bin forge-hub
+	@mkdir -p -m 700 $(DATA)
+	@cd $(DATA) && PORT=$(PORT) SQLITE_PATH="$${SQLITE_PATH:-./forge-fleet.sqlite}" exec ../target/release/forge-hub
+
+test: tools lint faults unit generated
+
+tools: cargo
+	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
+	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
+	@command -v strace >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get install -y --no-install-recommends strace || (apt-get update && apt-get install -y --no-install-recommends strace) || true; \
+	  fi; \
+	  command -v strace >/dev/null || echo 'strace is missing: the sync-order tests will be skipped.' >&2; }
+
+lint: cargo
+	cargo fmt --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+# Hubs that break a promise on purpose, for the tests that prove the checkers notice. Built into the
+# ordinary target folder, so that all dependencies are shared, and the sound hub last.
+faults: cargo
+	@mkdir -p target/faults
+	@for fault in $(FAULTS); do \
+	  cargo build -p forge-hub --bin forge-hub --features $$fault; \
+	  cp -f target/debug/forge-hub target/faults/forge-hub-$$fault; \
+	done
+	cargo build -p forge-hub --bin forge-hub
+
+unit: cargo
+ifneq ($(NEXTEST),)
+	cargo nextest run --workspace
+	cargo test --workspace --doc
+else
+	cargo test --workspace
+endif
+
+# Tests rewrite what is generated; this catches what was never committed.
+generated:
+	@[ ! -d docs ] || { git diff --exit-code -- docs && [ -z "$$(git status --porcelain -- docs)" ]; } || { \
+	  echo 'Files in docs/ were generated anew: commit them.' >&2; exit 1; }
+
+bench: cargo
+	@cargo build --release -p forge-hub -p forge-bench
+	@target/release/forge-bench $(BENCH)
+
+soak: cargo
+	cargo build --release -p forge-hub --bin forge-hub
+	DURATION=$(DURATION) cargo test --release -p forge-tests --test it -- --ignored --exact --nocapture crash::soak
+
+coverage: cargo
+	@HEAVY='$(HEAVY)' scripts/coverage
+
+fmt: cargo
+	cargo fmt
+
+clean: cargo
+	cargo clean

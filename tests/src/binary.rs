@@ -1,0 +1,88 @@
+//! Finds the hub's executable, and builds it when it is missing or older than its sources.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    time::SystemTime,
+};
+
+/// The hub built with the same profile as these tests.
+pub fn hub() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT
+        .get_or_init(|| {
+            let profile_dir = profile_dir();
+            let binary = profile_dir.join("forge-hub");
+            if is_stale(&binary) {
+                let target_dir =
+                    profile_dir.parent().expect("a profile's folder is inside the target folder");
+                build(target_dir, profile_dir.ends_with("release"), None);
+            }
+            binary
+        })
+        .clone()
+}
+
+/// A hub that breaks one promise on purpose. `make faults` has built it already; otherwise it is
+/// built here, in a target folder of its own, so that the sound hub is never overwritten.
+pub fn faulty_hub(fault: &str) -> PathBuf {
+    let target_dir = workspace().join("target").join("faults");
+    let kept = target_dir.join(format!("forge-hub-{fault}"));
+    if is_stale(&kept) {
+        build(&target_dir, false, Some(fault));
+        // The next fault's build replaces the file, so each keeps a copy.
+        std::fs::copy(target_dir.join("debug").join("forge-hub"), &kept).expect("copy the faulty hub");
+    }
+    kept
+}
+
+pub fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the tests are a member of the workspace")
+        .to_owned()
+}
+
+/// `target/<profile>`: two levels above a test executable in `deps`.
+fn profile_dir() -> PathBuf {
+    let exe = std::env::current_exe().expect("the path of this executable");
+    let dir = exe.parent().expect("an executable is in a folder");
+    if dir.ends_with("deps") {
+        dir.parent().expect("deps is in a profile's folder").to_owned()
+    } else {
+        dir.to_owned()
+    }
+}
+
+fn build(target_dir: &Path, release: bool, fault: Option<&str>) {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(workspace()).args(["build", "-p", "forge-hub", "--bin", "forge-hub"]);
+    cargo.arg("--target-dir").arg(target_dir);
+    if release {
+        cargo.arg("--release");
+    }
+    if let Some(fault) = fault {
+        cargo.args(["--features", fault]);
+        // Counting the lines that a deliberately broken hub runs would only slow its build.
+        cargo.env_remove("RUSTFLAGS").env_remove("RUSTC_WRAPPER").env_remove("RUSTC_WORKSPACE_WRAPPER");
+    }
+    let status = cargo.status().expect("run cargo");
+    assert!(status.success(), "building the hub failed ({fault:?})");
+}
+
+fn is_stale(binary: &Path) -> bool {
+    let Ok(built) = binary.metadata().and_then(|meta| meta.modified()) else { return true };
+    ["hub", "shared"].iter().any(|dir| newest(&workspace().join(dir)).is_some_and(|changed| changed > built))
+}
+
+fn newest(dir: &Path) -> Option<SystemTime> {
+    let entries = std::fs::read_dir(dir).ok()?;
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let meta = entry.metadata().ok()?;
+            if meta.is_dir() { newest(&entry.path()) } else { meta.modified().ok() }
+        })
+        .max()
+}

@@ -1,0 +1,90 @@
+//! The hub is killed again and again under load; afterwards everything it acknowledged is there.
+
+use forge_tests::{
+    history::{self, History, Outcome},
+    hub::{Hub, Options},
+    load::{Load, Place},
+    turn,
+};
+use std::time::{Duration, Instant};
+
+const KILLS: usize = 100;
+const PRODUCERS: usize = 4;
+const WORKERS: usize = 5;
+/// Load between a start and the next kill, in ms; a different length each time, so that kills
+/// meet every phase of a commit.
+const LOAD_MS: std::ops::Range<u64> = 100..260;
+
+/// Kills until both `kills` and `at_least` are reached.
+async fn kill_under_load(options: Options, kills: usize, at_least: Duration) -> anyhow::Result<History> {
+    let mut hub = Hub::start(options).await;
+    let load = Load::start(&hub, PRODUCERS, WORKERS).await;
+    let began = Instant::now();
+    let mut killed = 0;
+    while killed < kills || began.elapsed() < at_least {
+        let spread = LOAD_MS.end - LOAD_MS.start;
+        let pause = LOAD_MS.start + (killed as u64).wrapping_mul(97) % spread;
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        // The clients learn of the death from their broken connections, not from us.
+        hub.kill9().await;
+        load.place(Place::Down);
+        hub.restart().await;
+        load.place(Place::At(hub.address()));
+        killed += 1;
+    }
+    load.finish(&hub).await
+}
+
+/// A run in which nothing happened would prove nothing.
+fn assert_busy(history: &History, kills: usize) {
+    let count =
+        |wanted: fn(&Outcome) -> bool| history.calls.iter().filter(|call| wanted(&call.outcome)).count();
+    let done = count(|outcome| matches!(outcome, Outcome::Done));
+    let enqueued = count(|outcome| matches!(outcome, Outcome::Enqueued { .. }));
+    let broken = count(|outcome| matches!(outcome, Outcome::Unknown));
+    let refused = count(|outcome| matches!(outcome, Outcome::Refused(409)));
+    let events = history.seen.as_ref().map_or(0, Vec::len);
+    println!(
+        "{kills} kills: {enqueued} enqueues and {done} reports acknowledged, {broken} calls cut off, \
+         {refused} stale leases refused, {} jobs, {events} events",
+        history.kept.len(),
+    );
+    assert!(enqueued > 10 * kills, "the producers were idle: {enqueued}");
+    assert!(done > 5 * kills, "the workers were idle: {done}");
+    assert!(broken > kills / 2, "the kills hit nobody: {broken}");
+    assert!(refused > kills / 2, "nobody tried a stale lease: {refused}");
+    let strange: Vec<_> = history
+        .calls
+        .iter()
+        .filter(|call| matches!(call.outcome, Outcome::Refused(code) if code != 409 && code != 503 && code != 429))
+        .take(5)
+        .collect();
+    assert!(strange.is_empty(), "refused for no good reason: {strange:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_acknowledged_is_lost_when_the_hub_is_killed() {
+    let _turn = turn::alone().await;
+    let history =
+        kill_under_load(Options::default(), KILLS, Duration::ZERO).await.expect("the run itself works");
+    assert_busy(&history, KILLS);
+    let violations = history::check(&history);
+    assert!(
+        violations.is_empty(),
+        "{} promises broken: {:#?}",
+        violations.len(),
+        &violations[..violations.len().min(20)]
+    );
+}
+
+/// `make soak`: the same for as long as `DURATION` says, in seconds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a long run, started by `make soak`"]
+async fn soak() {
+    let seconds = std::env::var("DURATION").ok().and_then(|text| text.parse().ok()).unwrap_or(600);
+    let _turn = turn::alone().await;
+    let history =
+        kill_under_load(Options::default(), 1, Duration::from_secs(seconds)).await.expect("the run works");
+    assert_busy(&history, 1);
+    assert_eq!(history::check(&history), []);
+}

@@ -1,0 +1,11 @@
+//! The real hub, driven from outside.
+
+mod api;
+mod bad_input;
+mod controls;
+mod crash;
+mod hostile;
+mod process;
+mod secrets;
+mod sync_order;
+mod tokens;
