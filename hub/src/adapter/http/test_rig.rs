@@ -95,7 +95,7 @@ impl Rig {
         let fleet = Arc::new(Fleet::load(store.clone()).await.unwrap());
         let solvers = Solvers::open(&solvers::folder_beside(&bench.path()), BYTES_MAX).unwrap();
         let stop = CancellationToken::new();
-        let (operations, run_operations) = Operations::start(bench.hub.clone(), stop.clone());
+        let (operations, run_operations) = Operations::start(bench.hub.clone(), stop.clone()).await.unwrap();
         tokio::spawn(run_operations);
         let mut app = App::new(bench.hub.clone(), auth, fleet, Arc::new(solvers), operations, stop);
         adjust(&mut app);

@@ -480,6 +480,8 @@ impl Store for Sqlite {
     }
 
     async fn close(&self) {
+        // Readers first: the last connection to close folds the log into the database file.
+        self.readers.close().await;
         // The writer takes everything that was sent before this.
         let inbox = self.inbox.clone();
         let thread = self.thread.lock().expect("nobody panics with the lock").take();
@@ -490,7 +492,6 @@ impl Store for Sqlite {
         if let Ok(Some(Err(_))) = joined.await {
             tracing::error!("the writer thread panicked");
         }
-        self.readers.close().await;
         self.side.close().await;
     }
 }
