@@ -3,7 +3,7 @@
 use anyhow::Context;
 use clap::Parser;
 use forge_bench::{
-    bare,
+    bare, figures,
     scenario::{self, Effort, NAMES},
 };
 
@@ -20,6 +20,12 @@ struct Arguments {
     bare_server: bool,
 }
 
+/// The load average, when others use the machine too.
+fn busy() -> Option<f64> {
+    let load: f64 = std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()?;
+    (load > 1.0).then_some(load)
+}
+
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     if arguments.bare_server {
@@ -31,6 +37,9 @@ fn main() -> anyhow::Result<()> {
         [] => NAMES.iter().map(|name| (*name).to_owned()).collect(),
         given => given.to_vec(),
     };
+    if let Some(load) = busy() {
+        figures::remark(&format!("the machine is busy (load {load}): these figures say little"));
+    }
     for name in names {
         // One thread: the client must leave the machine to what it measures. The store runs in
         // this process and gets the threads it would have in a hub.

@@ -104,3 +104,74 @@ fn secret(text: &str) -> Result<Secret, String> {
     }
     Ok(Secret::new(text))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn help_documents_every_flag_with_its_environment_name() {
+        let mut command = Config::command();
+        let help = command.render_long_help().to_string();
+        for argument in Config::command().get_arguments() {
+            let flag = argument.get_long().unwrap();
+            let name = argument.get_env().unwrap_or_else(|| panic!("--{flag} has no environment name"));
+            let name = name.to_str().unwrap();
+            assert_eq!(
+                help.contains(&format!("--{flag}")) && help.contains(&format!("[env: {name}")),
+                !argument.is_hide_set(),
+                "--{flag} {name}"
+            );
+            assert!(argument.get_help().is_some(), "--{flag} does not say what it is for");
+        }
+    }
+
+    fn parse(arguments: &[&str]) -> Result<Config, String> {
+        let all = ["forge-hub"].iter().chain(arguments);
+        Config::try_parse_from(all).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_not_set_has_its_documented_default() {
+        let config = parse(&[]).unwrap();
+        assert_eq!((config.host.to_string().as_str(), config.port), ("0.0.0.0", 3000));
+        assert_eq!(config.sqlite_path, PathBuf::from("./forge-fleet.sqlite"));
+        assert!(config.public_events && !config.secure_cookies);
+        let (keep, default) = (config.keep(), Keep::default());
+        assert_eq!((keep.completed_ms, keep.failed_ms), (default.completed_ms, default.failed_ms));
+        assert_eq!((keep.failed_max, keep.events_ms), (default.failed_max, default.events_ms));
+    }
+
+    #[test]
+    fn the_mode_of_other_programs_is_accepted_and_ignored() {
+        assert!(parse(&["--hub-mode", "true"]).is_ok());
+        let command = Config::command();
+        let mode = command.get_arguments().find(|argument| argument.get_long() == Some("hub-mode")).unwrap();
+        assert_eq!(mode.get_env().unwrap(), "HUB_MODE");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for arguments in [
+            ["--port", "70000"],
+            ["--host", "somewhere"],
+            ["--rate-limit", "0"],
+            ["--max-watchers", "0"],
+            ["--keep-completed-days", "0"],
+            ["--public-events", "perhaps"],
+            ["--ingest-secret", "short"],
+            ["--ingest-secret", "with a space in the middle"],
+        ] {
+            assert!(parse(&arguments).is_err(), "{arguments:?}");
+        }
+        assert!(parse(&["--public-events", "false", "--ingest-secret", "0123456789abcdef"]).is_ok());
+    }
+
+    #[test]
+    fn the_secret_is_neither_in_the_help_nor_in_an_error() {
+        let error = parse(&["--ingest-secret", "hunter2", "--port", "0"]).err().unwrap();
+        assert!(!Config::command().render_long_help().to_string().contains("hunter2"));
+        assert!(error.contains("at least 16 characters"), "{error}");
+    }
+}

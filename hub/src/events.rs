@@ -109,9 +109,14 @@ impl Events {
     }
 
     pub fn publish(&self, events: EventBatch) {
-        let Some(last) = events.last().map(|event| event.seq) else { return };
+        let (Some(first), Some(last)) = (events.first(), events.last()) else { return };
+        let (first, last) = (first.seq, last.seq);
         {
             let mut recent = self.recent.write().expect("nobody panics with the lock");
+            // Another process wrote to the same file: what it wrote is only in the database.
+            if first > self.newest() + 1 {
+                *recent = Recent { batches: VecDeque::new(), events: 0, after: first - 1 };
+            }
             recent.events += events.len();
             recent.batches.push_back(Arc::new(Batch::new(events)));
             while recent.events > RECENT_MAX && recent.batches.len() > 1 {
@@ -147,4 +152,92 @@ fn trim(batch: &Arc<Batch>, cursor: u64) -> Arc<Batch> {
         return batch.clone();
     }
     Arc::new(Batch::new(batch.events.iter().filter(|event| event.seq > cursor).cloned().collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_rig::{Bench, new_job};
+    use forge_engine::Command;
+
+    async fn enqueue(bench: &Bench, batch: usize, jobs: usize) {
+        let jobs = (0..jobs).map(|n| new_job(&format!("b{batch}-{n}"))).collect();
+        bench.submit(Command::Enqueue(jobs)).await.unwrap();
+    }
+
+    /// Reads as a watcher does, until there is nothing left.
+    async fn read(bench: &Bench, mut cursor: u64) -> Vec<u64> {
+        let mut seen = Vec::new();
+        loop {
+            let batches = bench.hub.events.after(&*bench.store, cursor).await.unwrap();
+            let seqs = batches.iter().flat_map(|batch| batch.events.iter()).map(|event| event.seq);
+            seen.extend(seqs);
+            match seen.last() {
+                Some(last) if *last > cursor => cursor = *last,
+                _ => return seen,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_slow_watcher_reads_everything_once_and_in_order() {
+        let bench = Bench::new().await;
+        let (batches, size) = (12, 1_500);
+        for batch in 0..batches {
+            enqueue(&bench, batch, size).await;
+        }
+        let all = (batches * size) as u64;
+        assert!(bench.hub.events.recent.read().unwrap().after > 0, "the oldest are only in the database");
+        for cursor in [0, 1, 749, 1_500, 1_501, 9_999, all - 1, all] {
+            assert_eq!(read(&bench, cursor).await, (cursor + 1..=all).collect::<Vec<_>>(), "from {cursor}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cursor_in_the_middle_of_a_batch_gets_its_rest() {
+        let bench = Bench::new().await;
+        enqueue(&bench, 0, 5).await;
+        enqueue(&bench, 1, 2).await;
+        assert_eq!(read(&bench, 3).await, [4, 5, 6, 7]);
+        let bench = bench.restart().await;
+        assert_eq!(bench.hub.events.newest(), 7);
+        enqueue(&bench, 2, 1).await;
+        assert_eq!(read(&bench, 3).await, [4, 5, 6, 7, 8], "from the database and then from memory");
+    }
+
+    #[tokio::test]
+    async fn what_another_process_wrote_in_between_is_not_left_out() {
+        let bench = Bench::new().await;
+        enqueue(&bench, 0, 1).await;
+        let other = Bench::on(bench.folder.clone(), bench.clock.clone()).await;
+        enqueue(&other, 1, 2).await;
+        enqueue(&bench, 2, 1).await;
+        assert_eq!(read(&bench, 0).await, [1, 2, 3, 4]);
+        assert_eq!(read(&bench, 1).await, [2, 3, 4]);
+    }
+
+    #[tokio::test]
+    async fn the_lag_is_that_of_the_slowest_watcher() {
+        let bench = Bench::new().await;
+        let events = &bench.hub.events;
+        assert_eq!(events.lag(), 0);
+        let (slow, fast) = (events.cursor(0), events.cursor(0));
+        enqueue(&bench, 0, 5).await;
+        fast.set(4);
+        assert_eq!(events.lag(), 5);
+        slow.set(3);
+        assert_eq!(events.lag(), 2);
+        drop(slow);
+        assert_eq!((events.lag(), fast.get()), (1, 4));
+    }
+
+    #[tokio::test]
+    async fn the_text_of_a_batch_is_made_once_for_each_kind_of_watcher() {
+        let bench = Bench::new().await;
+        enqueue(&bench, 0, 1).await;
+        let batch = bench.hub.events.after(&*bench.store, 0).await.unwrap().remove(0);
+        let text = |public, text: &'static str| batch.text(public, |_| Bytes::from_static(text.as_bytes()));
+        assert_eq!((text(true, "a"), text(false, "b")), ("a".into(), "b".into()));
+        assert_eq!((text(true, "c"), text(false, "d")), ("a".into(), "b".into()));
+    }
 }

@@ -258,3 +258,7 @@ impl store::sqlite::Observer for Publisher {
         self.metrics.committed(commands, commit);
     }
 }
+
+#[cfg(test)]
+#[path = "hub_tests.rs"]
+mod tests;

@@ -13,3 +13,6 @@ pub mod secret;
 pub mod service;
 pub mod solvers;
 pub mod store;
+
+#[cfg(test)]
+mod test_rig;

@@ -136,3 +136,85 @@ impl Drop for LongPoll {
         self.0.dec();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::http::test_rig::Rig;
+    use forge_shared::{JobType, QueueName, Status};
+    use serde_json::json;
+
+    fn count(status: Status, n: u64) -> JobCount {
+        JobCount {
+            queue: QueueName::new("a/b").unwrap(),
+            kind: JobType::new("say \"hi\"").unwrap(),
+            status,
+            n,
+        }
+    }
+
+    #[test]
+    fn jobs_are_shown_by_queue_type_and_status_and_only_while_there_are_any() {
+        let metrics = Metrics::new();
+        let text = metrics.render(&[count(Status::Pending, 3)], Readings::default());
+        assert!(text.contains(r#"forge_jobs{queue="a/b",type="say \"hi\"",status="pending"} 3"#), "{text}");
+        let text = metrics.render(&[count(Status::Completed, 1)], Readings::default());
+        assert!(text.contains("status=\"completed\"} 1") && !text.contains("status=\"pending\""), "{text}");
+        assert!(text.ends_with("# EOF\n"));
+    }
+
+    #[test]
+    fn a_long_poll_is_counted_while_it_lasts() {
+        let metrics = Metrics::new();
+        let (one, two) = (metrics.long_poll(), metrics.long_poll());
+        assert_eq!(metrics.long_polls(), 2);
+        drop(one);
+        assert!(metrics.render(&[], Readings::default()).contains("forge_long_polls 1\n"));
+        drop(two);
+        assert_eq!(metrics.long_polls(), 0);
+    }
+
+    #[test]
+    fn a_batch_that_changed_nothing_is_no_commit() {
+        let metrics = Metrics::new();
+        metrics.committed(2, Duration::ZERO);
+        metrics.committed(3, Duration::from_millis(1));
+        let text = metrics.render(&[], Readings::default());
+        assert!(
+            text.contains("forge_batch_commands_sum 5.0\n")
+                && text.contains("forge_batch_commands_count 2\n")
+        );
+        assert!(text.contains("forge_commit_seconds_count 1\n"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_hub_shows_what_it_does() {
+        let rig = Rig::new().await;
+        rig.enqueue("a").await;
+        rig.enqueue("b").await;
+        rig.claim("w").await;
+        assert_eq!(
+            rig.post("/api/jobs/claim", json!({ "worker_id": "w", "types": ["none"] })).await.status,
+            204
+        );
+        let (_, _watching) = rig.open("/api/events").await;
+        assert_eq!(rig.send("GET", "/metrics", &[], "").await.status, 401);
+        let answer = rig.get("/metrics").await;
+        assert!(answer.header("content-type").starts_with("application/openmetrics-text"));
+        let text = std::str::from_utf8(&answer.body).unwrap();
+        for line in [
+            r#"forge_jobs{queue="default",type="t",status="pending"} 1"#,
+            r#"forge_jobs{queue="default",type="t",status="assigned"} 1"#,
+            "forge_claim_commands_total 2",
+            "forge_claim_seconds_count 1",
+            "forge_watchers 1",
+            "forge_event_lag 0",
+            "forge_long_polls 0",
+            "forge_nodes 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in {text}");
+        }
+        let bytes = text.lines().find_map(|line| line.strip_prefix("forge_database_bytes "));
+        assert!(bytes.unwrap().parse::<u64>().unwrap() > 0);
+    }
+}

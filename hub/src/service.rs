@@ -81,7 +81,7 @@ impl Service {
         let fleet = Arc::new(Fleet::load(store.clone()).await?);
         let solvers = Solvers::open(&solvers::folder_beside(path), solvers::BYTES_MAX)
             .context("cannot use the solver folder beside the database")?;
-        let (operations, run_operations) = Operations::start(hub.clone(), stop.clone());
+        let (operations, run_operations) = Operations::start(hub.clone(), stop.clone()).await?;
         let mut app = App::new(hub.clone(), auth, fleet.clone(), Arc::new(solvers), operations, stop.clone());
         app.public_events = config.public_events;
         app.watchers = Arc::new(Watchers::new(u64::from(config.max_watchers)));

@@ -24,7 +24,7 @@ pub struct Enqueued {
 }
 
 /// A job handed to a worker.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ClaimedJob {
     #[serde(flatten)]
     pub job: Job,
@@ -34,6 +34,24 @@ pub struct ClaimedJob {
     pub lease_ms: i64,
     /// How often to send one.
     pub heartbeat_ms: i64,
+}
+
+/// Reads the text twice: what a derived `flatten` keeps of a job has lost the digits of its
+/// params, and is refused.
+impl<'de> Deserialize<'de> for ClaimedJob {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Lease {
+            lease_id: LeaseId,
+            lease_ms: i64,
+            heartbeat_ms: i64,
+        }
+        let text = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
+        let job = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
+        let Lease { lease_id, lease_ms, heartbeat_ms } =
+            serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
+        Ok(Self { job, lease_id, lease_ms, heartbeat_ms })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -224,4 +242,18 @@ pub struct Health {
     pub nodes: u64,
     pub version: String,
     pub uptime_ms: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claimed_job_is_read_as_it_was_written() {
+        let text = r#"{"id":"a","type":"t","queue":"default","params":{"n":1.10},"status":"assigned","priority":0,"created_at":1,"run_at":1,"attempt":1,"attempts":1,"max_attempts":3,"cancel_requested":false,"fail_history":[],"tags":[],"lease_id":"l","lease_ms":60000,"heartbeat_ms":10000}"#;
+        let claimed: ClaimedJob = serde_json::from_str(text).unwrap();
+        assert_eq!((claimed.lease_id.as_str(), claimed.job.params.get()), ("l", r#"{"n":1.10}"#));
+        let again: serde_json::Value = serde_json::to_value(&claimed).unwrap();
+        assert_eq!(again["params"].to_string(), r#"{"n":1.1}"#);
+    }
 }

@@ -5,6 +5,8 @@ pub mod announcer;
 pub mod operations;
 pub mod reaper;
 pub mod retention;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;

@@ -4,80 +4,93 @@
 
 use crate::{
     hub::{Denied, Hub},
-    store::Operation,
+    store::{self, Operation},
 };
 use forge_engine::{Command, Reply, command::Action};
 use forge_shared::{JobId, request::BulkAction};
-use std::sync::Arc;
-use tokio::sync::{mpsc, watch};
+use std::{sync::Arc, time::Duration};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 const CHUNK: u32 = 300;
 
-/// Takes operations to run, and tells how far each is.
+/// How long a bulk action rests when the store could not go on.
+const REST: Duration = Duration::from_secs(1);
+
+/// Takes operations to run, one after the other.
 pub struct Operations {
-    inbox: mpsc::UnboundedSender<Operation>,
-    progress: watch::Sender<Option<Operation>>,
+    inbox: mpsc::UnboundedSender<Queued>,
+}
+
+struct Queued {
+    operation: Operation,
+    ended: oneshot::Sender<Operation>,
 }
 
 impl Operations {
     /// Starts with what an earlier run left unfinished.
-    pub fn start(hub: Arc<Hub>, stop: CancellationToken) -> (Arc<Self>, impl Future<Output = ()> + Send) {
+    pub async fn start(
+        hub: Arc<Hub>,
+        stop: CancellationToken,
+    ) -> Result<(Arc<Self>, impl Future<Output = ()> + Send + use<>), store::Error> {
         let (inbox, mut waiting) = mpsc::unbounded_channel();
-        let operations = Arc::new(Self { inbox, progress: watch::Sender::new(None) });
-        let tell = operations.clone();
+        let operations = Arc::new(Self { inbox });
+        for operation in hub.store.unfinished_operations().await? {
+            // Whoever asked for it is gone.
+            drop(operations.add(operation));
+        }
         let run = async move {
-            match hub.store.unfinished_operations().await {
-                Ok(left) => {
-                    for operation in left {
-                        tell.drive(&hub, operation, &stop).await;
-                    }
-                }
-                Err(error) => tracing::warn!(%error, "unfinished bulk actions could not be read"),
-            }
             loop {
-                let operation = tokio::select! {
+                let queued = tokio::select! {
                     () = stop.cancelled() => return,
-                    operation = waiting.recv() => operation,
+                    queued = waiting.recv() => queued,
                 };
-                let Some(operation) = operation else { return };
-                tell.drive(&hub, operation, &stop).await;
+                let Some(Queued { operation, ended }) = queued else { return };
+                if let Some(operation) = drive(&hub, operation, &stop).await {
+                    let _ = ended.send(operation);
+                }
             }
         };
-        (operations, run)
+        Ok((operations, run))
     }
 
-    /// Queues an operation that is already stored.
-    pub fn add(&self, operation: Operation) {
-        let _ = self.inbox.send(operation);
-    }
-
-    pub fn watch(&self) -> watch::Receiver<Option<Operation>> {
-        self.progress.subscribe()
-    }
-
-    async fn drive(&self, hub: &Hub, mut operation: Operation, stop: &CancellationToken) {
-        while !operation.done && !stop.is_cancelled() {
-            if let Err(error) = chunk(hub, &mut operation).await {
-                tracing::warn!(operation = operation.id, %error, "a bulk action stopped; it goes on after a restart");
-                return;
-            }
-            self.progress.send_replace(Some(operation.clone()));
-        }
-        if operation.done {
-            let Operation { id, matched, changed, skipped, .. } = &operation;
-            tracing::info!(operation = id, matched, changed, skipped, "a bulk action is done");
-        }
+    /// Queues an operation that is already stored. The answer comes when it is done, and not at
+    /// all when the hub stops first.
+    pub fn add(&self, operation: Operation) -> oneshot::Receiver<Operation> {
+        let (ended, answer) = oneshot::channel();
+        let _ = self.inbox.send(Queued { operation, ended });
+        answer
     }
 }
 
-async fn chunk(hub: &Hub, operation: &mut Operation) -> Result<(), Denied> {
+/// `None` when the hub stops first; the operation goes on after a restart.
+async fn drive(hub: &Hub, mut operation: Operation, stop: &CancellationToken) -> Option<Operation> {
+    while !operation.done {
+        if stop.is_cancelled() {
+            return None;
+        }
+        match chunk(hub, &operation).await {
+            Ok(further) => operation = further,
+            Err(error) => {
+                tracing::warn!(operation = operation.id, %error, "a bulk action rests and tries again");
+                super::next_turn(REST, stop).await;
+            }
+        }
+    }
+    let Operation { id, matched, changed, skipped, .. } = &operation;
+    tracing::info!(operation = id, matched, changed, skipped, "a bulk action is done");
+    Some(operation)
+}
+
+/// One chunk. Returns where the operation stands after it.
+async fn chunk(hub: &Hub, before: &Operation) -> Result<Operation, Denied> {
+    let mut operation = before.clone();
     let jobs = hub.store.matching(operation.filter.clone(), operation.after, operation.upto, CHUNK).await?;
     if let Some((last, _)) = jobs.last() {
         operation.after = *last;
         operation.matched += jobs.len() as u64;
         let ids: Vec<JobId> = jobs.into_iter().map(|(_, id)| id).collect();
-        let action = action(operation);
+        let action = action(&operation);
         let removes = action == Action::Delete;
         let reply = hub.submit(Command::Act { jobs: ids.clone(), action }, None).await?;
         if let Reply::Acted(states) = reply {
@@ -92,7 +105,8 @@ async fn chunk(hub: &Hub, operation: &mut Operation) -> Result<(), Denied> {
     } else {
         operation.done = true;
     }
-    Ok(hub.store.save_operation(operation.clone(), None).await?)
+    hub.store.save_operation(operation.clone(), None).await?;
+    Ok(operation)
 }
 
 fn action(operation: &Operation) -> Action {

@@ -41,7 +41,11 @@ pub async fn run(hub: Arc<Hub>, keep: Keep, stop: CancellationToken) {
 /// One round. Returns how many jobs it removed.
 pub async fn prune(hub: &Hub, keep: Keep, stop: &CancellationToken) -> Result<u64, Denied> {
     let now_ms = hub.now_ms();
-    hub.store.prune_events(now_ms - keep.events_ms).await?;
+    while hub.store.prune_events(now_ms - keep.events_ms).await? {
+        if stop.is_cancelled() {
+            return Ok(0);
+        }
+    }
     let retention = Retention {
         now_ms,
         completed_ms: keep.completed_ms,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::store::fake::FakeStore;
+use crate::test_rig::Bench;
 use forge_shared::fleet::Node as WireNode;
 use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
@@ -19,10 +19,16 @@ fn id(text: &str) -> NodeId {
     NodeId::new(text).unwrap()
 }
 
-async fn fleet() -> (Arc<FakeStore>, Arc<Fleet>) {
-    let store = Arc::new(FakeStore::new());
-    let fleet = Fleet::load(Arc::clone(&store) as Arc<dyn Store>).await.unwrap();
-    (store, Arc::new(fleet))
+async fn fleet() -> (Bench, Arc<Fleet>) {
+    let bench = Bench::new().await;
+    let fleet = Fleet::load(bench.store.clone()).await.unwrap();
+    (bench, Arc::new(fleet))
+}
+
+/// A node as a restarted hub would find it.
+async fn stored(bench: &Bench, node: &str) -> NodeRecord {
+    let nodes = bench.store.nodes().await.unwrap();
+    nodes.into_iter().find(|record| record.id == id(node)).unwrap()
 }
 
 async fn push(fleet: &Fleet, node: &str, pushed: &[(i64, i64)]) {
@@ -47,22 +53,27 @@ fn data(message: &Bytes) -> Value {
 
 #[tokio::test]
 async fn the_first_push_and_a_new_name_are_saved_before_the_answer() {
-    let (store, fleet) = fleet().await;
+    let (bench, fleet) = fleet().await;
+    let saved = async || {
+        let node = stored(&bench, "a").await;
+        let latest: Value = serde_json::from_str(&node.latest.unwrap()).unwrap();
+        (node.name, latest["cpu"].clone())
+    };
     push(&fleet, "a", &[(1, 10)]).await;
+    assert_eq!(saved().await, ("a".to_owned(), json!(10)));
     push(&fleet, "a", &[(2, 20)]).await;
-    assert_eq!(*store.node_saves.lock().unwrap(), [(id("a"), "a".to_owned())]);
-    for _ in 0..2 {
-        fleet.ingest(&id("a"), Some("Rack 1"), &[measured(3, 30)]).await.unwrap();
-    }
-    push(&fleet, "a", &[(4, 30)]).await;
-    assert_eq!(store.node_saves.lock().unwrap()[1..], [(id("a"), "Rack 1".to_owned())]);
+    assert_eq!(saved().await, ("a".to_owned(), json!(10)), "what is known is saved later");
+    fleet.ingest(&id("a"), Some("Rack 1"), &[measured(3, 30)]).await.unwrap();
+    assert_eq!(saved().await, ("Rack 1".to_owned(), json!(30)));
+    fleet.ingest(&id("a"), Some("Rack 1"), &[measured(4, 40)]).await.unwrap();
+    assert_eq!(saved().await, ("Rack 1".to_owned(), json!(30)));
     assert_eq!(node(&fleet, "a").name, "Rack 1");
 }
 
 #[tokio::test]
 async fn a_node_that_could_not_be_saved_is_not_known() {
-    let (store, fleet) = fleet().await;
-    store.failing.store(true, Ordering::SeqCst);
+    let (bench, fleet) = fleet().await;
+    bench.store.close().await;
     assert!(matches!(fleet.ingest(&id("a"), None, &[measured(1, 1)]).await, Err(Refused::Store(_))));
     assert!(fleet.is_empty());
     assert_eq!(fleet.joining.load(Ordering::SeqCst), 0);
@@ -70,7 +81,7 @@ async fn a_node_that_could_not_be_saved_is_not_known() {
 
 #[tokio::test]
 async fn batches_are_merged_by_time_without_duplicates() {
-    let (_store, fleet) = fleet().await;
+    let (_bench, fleet) = fleet().await;
     push(&fleet, "a", &[(10, 1), (30, 3)]).await;
     push(&fleet, "a", &[(10, 1), (20, 2), (30, 3), (30, 4), (5, 0)]).await;
     assert_eq!(times(&fleet, "a", 360), [5, 10, 20, 30, 30]);
@@ -82,7 +93,7 @@ async fn batches_are_merged_by_time_without_duplicates() {
 
 #[tokio::test]
 async fn a_node_keeps_360_snapshots_and_shows_60() {
-    let (_store, fleet) = fleet().await;
+    let (_bench, fleet) = fleet().await;
     let pushed: Vec<_> = (0..400).map(|n| (n, 1)).collect();
     push(&fleet, "a", &pushed).await;
     assert_eq!(times(&fleet, "a", 999), (40..400).collect::<Vec<_>>());
@@ -94,7 +105,7 @@ async fn a_node_keeps_360_snapshots_and_shows_60() {
 
 #[tokio::test]
 async fn a_corrected_clock_shows_the_present_again() {
-    let (_store, fleet) = fleet().await;
+    let (_bench, fleet) = fleet().await;
     let now = wall_ms();
     push(&fleet, "a", &[(now - 1000, 1)]).await;
     push(&fleet, "a", &[(now + 3_600_000, 2)]).await;
@@ -106,7 +117,7 @@ async fn a_corrected_clock_shows_the_present_again() {
 
 #[tokio::test]
 async fn what_is_too_much_is_refused() {
-    let (store, fleet) = fleet().await;
+    let (bench, fleet) = fleet().await;
     let many = vec![measured(1, 1); BATCH_MAX + 1];
     assert!(matches!(fleet.ingest(&id("a"), None, &many).await, Err(Refused::Invalid(_))));
     assert!(matches!(fleet.ingest(&id("a"), Some("a\nb"), &[]).await, Err(Refused::Invalid(_))));
@@ -114,7 +125,7 @@ async fn what_is_too_much_is_refused() {
     assert!(matches!(refused, Refused::Invalid(invalid) if invalid.field == "[1].timestamp"));
     assert!(fleet.is_empty());
 
-    let mut small = Fleet::load(store).await.unwrap();
+    let mut small = Fleet::load(bench.store.clone()).await.unwrap();
     small.nodes_max = 2;
     push(&small, "a", &[(1, 1)]).await;
     push(&small, "b", &[(1, 1)]).await;
@@ -125,7 +136,7 @@ async fn what_is_too_much_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn silence_makes_a_node_degraded_and_then_offline() {
-    let (_store, fleet) = fleet().await;
+    let (_bench, fleet) = fleet().await;
     push(&fleet, "a", &[(1, 1)]).await;
     for (after_ms, status) in [
         (14_999, NodeStatus::Online),
@@ -143,17 +154,20 @@ async fn silence_makes_a_node_degraded_and_then_offline() {
 
 #[tokio::test]
 async fn nodes_and_their_last_snapshot_survive_a_restart() {
-    let (store, fleet) = fleet().await;
+    let bench = Bench::new().await;
+    let mut fleet = Fleet::load(bench.store.clone()).await.unwrap();
     push(&fleet, "a", &[(1, 1)]).await;
     push(&fleet, "a", &[(2, 7)]).await;
     push(&fleet, "b", &[]).await;
-    store.failing.store(true, Ordering::SeqCst);
-    assert!(fleet.flush().await.is_err());
-    store.failing.store(false, Ordering::SeqCst);
+    let bench = bench.restart().await;
+    assert!(fleet.flush().await.is_err(), "its store is closed");
+    fleet.store = bench.store.clone();
     fleet.flush().await.unwrap();
-    store.nodes.lock().unwrap().get_mut(&id("b")).unwrap().last_seen -= 30_000;
+    let silent = stored(&bench, "b").await;
+    let silent = NodeRecord { last_seen: silent.last_seen - 30_000, ..silent };
+    bench.store.save_node(silent).await.unwrap();
 
-    let again = Fleet::load(store).await.unwrap();
+    let again = Fleet::load(bench.store.clone()).await.unwrap();
     let shown = node(&again, "a");
     assert_eq!((shown.latest.clone().unwrap().cpu, shown.history.len()), (7.0, 1));
     assert_eq!(shown.last_seen, node(&fleet, "a").last_seen);
@@ -163,26 +177,30 @@ async fn nodes_and_their_last_snapshot_survive_a_restart() {
 
 #[tokio::test(start_paused = true)]
 async fn the_background_saves_at_intervals_and_at_the_end() {
-    let (store, fleet) = fleet().await;
+    let (bench, fleet) = fleet().await;
+    push(&fleet, "a", &[(1, 1)]).await;
+    push(&fleet, "a", &[(2, 2)]).await;
     let stop = CancellationToken::new();
     let run = tokio::spawn({
         let (fleet, stop) = (Arc::clone(&fleet), stop.clone());
         async move { fleet.run(stop).await }
     });
-    let stored = |store: &FakeStore| store.nodes.lock().unwrap()[&id("a")].latest.clone().unwrap();
-    push(&fleet, "a", &[(1, 1)]).await;
-    push(&fleet, "a", &[(2, 2)]).await;
-    tokio::time::sleep(Duration::from_millis(5100)).await;
-    assert!(stored(&store).contains("\"cpu\":2"));
+    let saved = async || {
+        // The store takes writes in order, so whatever was sent before this is in.
+        bench.store.ping().await.unwrap();
+        stored(&bench, "a").await.latest.unwrap()
+    };
+    tokio::time::sleep(FLUSH_EVERY * 2).await;
+    assert!(saved().await.contains("\"cpu\":2"));
     push(&fleet, "a", &[(3, 3)]).await;
     stop.cancel();
     run.await.unwrap();
-    assert!(stored(&store).contains("\"cpu\":3"));
+    assert!(saved().await.contains("\"cpu\":3"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_fleet_watcher_sees_every_node_and_then_changes_at_most_every_two_seconds() {
-    let (_store, fleet) = fleet().await;
+    let (_bench, fleet) = fleet().await;
     push(&fleet, "a", &[(1, 1)]).await;
     push(&fleet, "b", &[(1, 1)]).await;
     let mut watcher = pin!(fleet.watch());
@@ -203,7 +221,7 @@ async fn a_fleet_watcher_sees_every_node_and_then_changes_at_most_every_two_seco
 
 #[tokio::test(start_paused = true)]
 async fn a_fleet_watcher_hears_of_silence() {
-    let (_store, fleet) = fleet().await;
+    let (_bench, fleet) = fleet().await;
     push(&fleet, "a", &[(1, 1)]).await;
     let stop = CancellationToken::new();
     tokio::spawn({
@@ -221,7 +239,7 @@ async fn a_fleet_watcher_hears_of_silence() {
 
 #[tokio::test]
 async fn a_message_is_made_once_for_all_watchers() {
-    let (_store, fleet) = fleet().await;
+    let (_bench, fleet) = fleet().await;
     push(&fleet, "a", &[(1, 1)]).await;
     let (mut one, mut two) = (pin!(fleet.watch()), pin!(fleet.watch()));
     let (first, second) = (one.next().await.unwrap(), two.next().await.unwrap());
@@ -230,7 +248,7 @@ async fn a_message_is_made_once_for_all_watchers() {
 
 #[tokio::test]
 async fn a_node_watcher_gets_the_latest_at_once_and_then_each_snapshot() {
-    let (_store, fleet) = fleet().await;
+    let (_bench, fleet) = fleet().await;
     assert!(fleet.watch_node(&id("a")).is_none());
     push(&fleet, "a", &[(1, 1), (2, 2)]).await;
     let mut watcher = pin!(fleet.watch_node(&id("a")).unwrap());
@@ -245,7 +263,7 @@ async fn a_node_watcher_gets_the_latest_at_once_and_then_each_snapshot() {
 
 #[tokio::test]
 async fn a_slow_node_watcher_misses_what_the_ring_dropped() {
-    let (_store, fleet) = fleet().await;
+    let (_bench, fleet) = fleet().await;
     push(&fleet, "a", &[(0, 1)]).await;
     let mut watcher = pin!(fleet.watch_node(&id("a")).unwrap());
     watcher.next().await.unwrap();

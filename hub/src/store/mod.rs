@@ -3,8 +3,6 @@
 //! planner asks for, in one transaction a batch.
 
 mod error;
-#[cfg(test)]
-pub(crate) mod fake;
 mod records;
 pub mod sqlite;
 
@@ -62,7 +60,8 @@ pub trait Store: Send + Sync + 'static {
     async fn live_jobs(&self, after: i64, max: u32) -> Result<Vec<i64>, Error>;
     /// Numbers of finished jobs that have been kept long enough.
     async fn prunable(&self, keep: Retention, max: u32) -> Result<Vec<i64>, Error>;
-    async fn prune_events(&self, before_ms: i64) -> Result<(), Error>;
+    /// Removes some events from before this time, oldest first. True when there may be more.
+    async fn prune_events(&self, before_ms: i64) -> Result<bool, Error>;
 
     /// The event log's epoch and the numbers it holds.
     async fn event_range(&self) -> Result<EventRange, Error>;

@@ -168,12 +168,10 @@ async fn bulk(State(app): State<Arc<App>>, caller: Caller, Body(bulk): Body<Bulk
     let action = serde_json::to_string(&operation.action).unwrap_or_default();
     let note = caller.note(now, &format!("jobs.bulk.{}", action.trim_matches('"')), &operation.id, detail);
     app.store.save_operation(operation.clone(), Some(note)).await?;
-    let mut progress = app.operations.watch();
     let id = operation.id.clone();
-    app.operations.add(operation.clone());
-    let ours = |seen: &Option<Operation>| seen.as_ref().is_some_and(|seen| seen.id == id && seen.done);
+    let ended = app.operations.add(operation.clone());
     let ended = tokio::select! {
-        ended = progress.wait_for(ours) => ended.ok().and_then(|seen| seen.clone()),
+        ended = ended => ended.ok(),
         () = tokio::time::sleep(BULK_WAIT) => None,
         () = app.stop.cancelled() => None,
     };

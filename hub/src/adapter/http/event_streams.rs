@@ -259,7 +259,9 @@ async fn job_events(app: Arc<App>, wanted: Wanted, from: Option<(u64, u64)>) -> 
     let (start, first) = match from {
         None => (last, sse::message(Some(&event_id(range.epoch, last)), None, None)),
         Some((epoch, seq))
-            if epoch == range.epoch && seq + 1 >= range.first && seq <= range.last.max(last) =>
+            if epoch == range.epoch
+                && seq.saturating_add(1) >= range.first
+                && seq <= range.last.max(last) =>
         {
             (seq, Bytes::from_static(b": resumed\n\n"))
         }

@@ -1,5 +1,4 @@
-use super::{fleet, test_rig::*};
-use axum::http::{Method, StatusCode};
+use super::test_rig::*;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
@@ -11,21 +10,18 @@ fn snapshot(timestamp: i64, cpu: f64) -> Value {
     })
 }
 
-async fn rig() -> Rig {
-    Rig::new(fleet::routes()).await
-}
-
 #[tokio::test]
 async fn a_pushed_snapshot_is_in_the_fleet_view() {
-    let rig = rig().await;
-    assert_eq!(rig.get("/api/fleet").await.json(), json!([]));
-    let push =
-        rig.send(Method::POST, "/api/ingest/n1", &[("x-node-name", "Rack 1")], snapshot(5, 12.5)).await;
-    assert_eq!((push.status, push.body.len()), (StatusCode::NO_CONTENT, 0));
-    rig.send(Method::POST, "/api/ingest/n0", &[], snapshot(5, 1.0)).await;
+    let rig = Rig::new().await;
+    assert_eq!(rig.get("/api/fleet").await.value(), json!([]));
+    let push = rig
+        .admin("POST", "/api/ingest/n1", &[("x-node-name", "Rack 1")], snapshot(5, 12.5).to_string())
+        .await;
+    assert_eq!((push.status, push.body.len()), (204, 0));
+    rig.admin("POST", "/api/ingest/n0", &[], snapshot(5, 1.0).to_string()).await;
     let fleet = rig.get("/api/fleet").await;
     assert_eq!(fleet.header("content-type"), "application/json");
-    let fleet = fleet.json();
+    let fleet = fleet.value();
     assert_eq!((&fleet[0]["id"], &fleet[1]["id"]), (&json!("n0"), &json!("n1")));
     let node = &fleet[1];
     assert_eq!((&node["name"], &node["status"]), (&json!("Rack 1"), &json!("online")));
@@ -36,22 +32,22 @@ async fn a_pushed_snapshot_is_in_the_fleet_view() {
 
 #[tokio::test]
 async fn a_batch_is_read_back_oldest_first() {
-    let rig = rig().await;
+    let rig = Rig::new().await;
     let batch = json!([snapshot(1, 1.0), snapshot(3, 3.0), snapshot(2, 2.0)]);
-    let push = rig.send(Method::POST, "/api/ingest/n1/batch", &[], batch).await;
-    assert_eq!(push.status, StatusCode::NO_CONTENT);
-    let newest = rig.get("/api/nodes/n1/snapshot?limit=2").await.json();
+    let push = rig.admin("POST", "/api/ingest/n1/batch", &[], batch.to_string()).await;
+    assert_eq!(push.status, 204);
+    let newest = rig.get("/api/nodes/n1/snapshot?limit=2").await.value();
     assert_eq!((&newest[0]["timestamp"], &newest[1]["timestamp"]), (&json!(2), &json!(3)));
-    assert_eq!(rig.get("/api/nodes/n1/snapshot?limit=9999").await.json().as_array().unwrap().len(), 3);
+    assert_eq!(rig.get("/api/nodes/n1/snapshot?limit=9999").await.value().as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]
 async fn bad_input_is_refused_by_field_and_nothing_is_stored() {
-    let rig = rig().await;
+    let rig = Rig::new().await;
     let check = async |path: &str, body: Value, field: &str| {
-        let answer = rig.send(Method::POST, path, &[], body).await;
-        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path} {field}");
-        assert_eq!(answer.json()["field"], field, "{path}");
+        let answer = rig.admin("POST", path, &[], body.to_string()).await;
+        assert_eq!(answer.status, 400, "{path} {field}");
+        assert_eq!(answer.value()["field"], field, "{path}");
     };
     check("/api/ingest/n1", snapshot(-1, 1.0), "timestamp").await;
     check("/api/ingest/n1", snapshot(1, -1.0), "cpu").await;
@@ -61,23 +57,21 @@ async fn bad_input_is_refused_by_field_and_nothing_is_stored() {
     wrong["memory"]["used"] = json!("much");
     check("/api/ingest/n1", wrong, "memory.used").await;
     let long = vec![snapshot(1, 1.0); 1001];
-    let answer = rig.send(Method::POST, "/api/ingest/n1/batch", &[], Value::from(long)).await;
-    assert_eq!(
-        (answer.status, answer.json()["code"].clone()),
-        (StatusCode::BAD_REQUEST, json!("batch_too_long"))
-    );
-    let named = rig.send(Method::POST, "/api/ingest/n1", &[("x-node-name", "")], snapshot(1, 1.0)).await;
-    assert_eq!(named.json()["field"], "X-Node-Name");
-    assert_eq!(rig.get("/api/nodes/n1/snapshot").await.status, StatusCode::NOT_FOUND);
-    assert_eq!(rig.get("/api/nodes/n1/events").await.status, StatusCode::NOT_FOUND);
-    assert_eq!(rig.get("/api/nodes/n1/snapshot?limit=0").await.json()["field"], "limit");
+    let answer = rig.admin("POST", "/api/ingest/n1/batch", &[], Value::from(long).to_string()).await;
+    assert_eq!((answer.status, answer.value()["code"].clone()), (400, json!("batch_too_long")));
+    let named =
+        rig.admin("POST", "/api/ingest/n1", &[("x-node-name", "")], snapshot(1, 1.0).to_string()).await;
+    assert_eq!(named.value()["field"], "X-Node-Name");
+    assert_eq!(rig.get("/api/nodes/n1/snapshot").await.status, 404);
+    assert_eq!(rig.get("/api/nodes/n1/events").await.status, 404);
+    assert_eq!(rig.get("/api/nodes/n1/snapshot?limit=0").await.value()["field"], "limit");
     assert!(rig.app.fleet.is_empty());
 }
 
 #[tokio::test]
 async fn event_streams_open_with_what_is_known_and_close_with_the_hub() {
-    let rig = rig().await;
-    rig.send(Method::POST, "/api/ingest/n1", &[], snapshot(1, 1.0)).await;
+    let rig = Rig::new().await;
+    rig.admin("POST", "/api/ingest/n1", &[], snapshot(1, 1.0).to_string()).await;
     let (head, mut fleet) = rig.open("/api/fleet/events").await;
     assert_eq!(head.headers["content-type"], "text/event-stream");
     assert_eq!(head.headers["cache-control"], "no-cache, no-store");
@@ -86,7 +80,7 @@ async fn event_streams_open_with_what_is_known_and_close_with_the_hub() {
     assert!(first.starts_with(b"data: {\"id\":\"n1\","), "{first:?}");
     let first = node.next().await.unwrap().unwrap();
     assert!(first.starts_with(b"data: {\"timestamp\":1,"), "{first:?}");
-    rig.send(Method::POST, "/api/ingest/n1", &[], snapshot(2, 1.0)).await;
+    rig.admin("POST", "/api/ingest/n1", &[], snapshot(2, 1.0).to_string()).await;
     let second = node.next().await.unwrap().unwrap();
     assert!(second.starts_with(b"data: {\"timestamp\":2,"), "{second:?}");
     assert_eq!(rig.app.watchers.open(), 2);

@@ -143,7 +143,7 @@ struct ListQuery {
 /// Newest first. The header `X-Next-Cursor` names the next page, if there is one; a page may end
 /// before `limit` when its params and results are large.
 #[utoipa::path(
-    get, path = "/api/jobs", tag = "jobs", params(ListQuery),
+    get, path = "/api/jobs", operation_id = "list_jobs", tag = "jobs", params(ListQuery),
     responses(
         (status = 200, description = "A page of jobs", body = Vec<forge_shared::Job>),
         (status = 400, description = "A parameter is not valid", body = ErrorBody),

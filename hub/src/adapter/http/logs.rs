@@ -149,7 +149,7 @@ struct WrongOffset {
 /// Bytes that the hub has already are not stored again, so an append whose answer was lost can
 /// be sent again. The newest 16 MiB of an attempt are kept. May lose its last seconds.
 #[utoipa::path(
-    post, path = "/api/jobs/{id}/logs", tag = "work",
+    post, path = "/api/jobs/{id}/logs", operation_id = "append_log", tag = "work",
     params(("id" = String, Path, description = "The job"), Append),
     request_body(content = Vec<u8>, description = "Raw bytes, at most 1 MiB", content_type = "application/octet-stream"),
     responses(
@@ -211,7 +211,7 @@ struct Read {
 
 /// Read or follow the log of one attempt
 #[utoipa::path(
-    get, path = "/api/jobs/{id}/logs", tag = "jobs",
+    get, path = "/api/jobs/{id}/logs", operation_id = "read_log", tag = "jobs",
     params(("id" = String, Path, description = "The job"), Read),
     responses(
         (status = 200, description = "The bytes as they were written", body = String, content_type = "text/plain",
@@ -309,7 +309,7 @@ impl Reader {
                 None => self.store.read_log(&self.id, self.attempt, self.at, PIECE_BYTES).await?,
             };
             if slice.offset > self.at {
-                return Err(Broken::Dropped);
+                return Err(Broken::Dropped { start: slice.offset });
             }
             if !slice.bytes.is_empty() {
                 let mut bytes = Bytes::from(slice.bytes);
@@ -365,11 +365,8 @@ pub(super) fn follow_messages(app: Arc<App>, id: JobId) -> impl Stream<Item = By
                     return Some((message, (app, id, reader, seen)));
                 }
                 Ok(None) => reader = None,
-                // Too slow for this log: what is left of it is read from where it starts now.
-                Err(Broken::Dropped) => {
-                    let rest = app.store.read_log(&id, attempt, u64::MAX, 1).await.ok()?;
-                    current.at = rest.end;
-                }
+                // Too late for the oldest bytes: the log is read from where it starts now.
+                Err(Broken::Dropped { start }) => current.at = start,
                 Err(Broken::Store(_)) => return None,
             }
         }
@@ -379,8 +376,8 @@ pub(super) fn follow_messages(app: Arc<App>, id: JobId) -> impl Stream<Item = By
 /// Why a log breaks off. The connection is cut, so that the reader does not take it for the end.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
-    #[error("the log grew faster than it was read; ask again from where it starts now")]
-    Dropped,
+    #[error("the log grew faster than it was read; ask again from byte {start}, where it starts now")]
+    Dropped { start: u64 },
     #[error(transparent)]
     Store(#[from] crate::store::Error),
 }

@@ -35,19 +35,17 @@ pub mod work;
 pub mod workers;
 
 #[cfg(test)]
+mod event_streams_tests;
+#[cfg(test)]
 mod fleet_tests;
 #[cfg(test)]
 mod logs_tests;
 #[cfg(test)]
 mod openapi_tests;
 #[cfg(test)]
-mod server_tests;
-#[cfg(test)]
 mod solvers_tests;
 #[cfg(test)]
-mod stub;
-#[cfg(test)]
-mod test_rig;
+pub(crate) mod test_rig;
 
 pub use app::App;
 pub use auth::{Auth, AuthSettings};

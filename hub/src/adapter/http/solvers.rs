@@ -66,7 +66,7 @@ impl From<PutError> for ApiError {
 
 /// List solvers with their sizes
 #[utoipa::path(
-    get, path = "/api/solvers", tag = "solvers",
+    get, path = "/api/solvers", operation_id = "list_solvers", tag = "solvers",
     responses(
         (status = 200, description = "Every solver, by checksum", body = Vec<Solver>),
         (status = 401, description = "No valid token", body = ErrorBody),
@@ -84,7 +84,7 @@ async fn list(State(app): State<Arc<App>>) -> ApiResult<Json<Vec<Solver>>> {
 /// It exists once all of it has arrived and hashes to its name, and not before. One that is
 /// there already is not written again, but the body is checked all the same.
 #[utoipa::path(
-    put, path = "/api/solvers/{sha256}", tag = "solvers",
+    put, path = "/api/solvers/{sha256}", operation_id = "put_solver", tag = "solvers",
     params(("sha256" = String, Path, description = "sha256 of the body, 64 hex digits")),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses(
@@ -141,7 +141,7 @@ async fn put(
 
 /// Fetch a solver
 #[utoipa::path(
-    get, path = "/api/solvers/{sha256}", tag = "solvers",
+    get, path = "/api/solvers/{sha256}", operation_id = "get_solver", tag = "solvers",
     params(
         ("sha256" = String, Path, description = "Its name, 64 hex digits"),
         ("Range" = Option<String>, Header, description = "One range of bytes; several are answered with all"),
@@ -209,7 +209,7 @@ async fn get(
 
 /// Remove a solver
 #[utoipa::path(
-    delete, path = "/api/solvers/{sha256}", tag = "solvers",
+    delete, path = "/api/solvers/{sha256}", operation_id = "delete_solver", tag = "solvers",
     params(("sha256" = String, Path, description = "Its name, 64 hex digits")),
     responses(
         (status = 204, description = "Removed"),

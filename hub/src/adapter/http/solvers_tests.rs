@@ -1,9 +1,10 @@
-use super::{solvers, test_rig::*};
-use crate::solvers::Solvers;
-use axum::{
-    body::Body,
-    http::{Method, StatusCode},
+use super::{
+    headers::Origins,
+    server::{self, ServerLimits},
+    test_rig::*,
 };
+use crate::solvers::Solvers;
+use axum::body::Body;
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
 use futures_util::stream;
@@ -21,10 +22,6 @@ fn path_of(body: &[u8]) -> String {
     format!("/api/solvers/{}", HEXLOWER.encode(&Sha256::digest(body)))
 }
 
-async fn rig() -> Rig {
-    Rig::new(solvers::routes()).await
-}
-
 /// Files anywhere below, whatever their names.
 fn files(folder: &Path) -> usize {
     let count = |entry: std::io::Result<std::fs::DirEntry>| match entry.unwrap().path() {
@@ -35,8 +32,8 @@ fn files(folder: &Path) -> usize {
 }
 
 async fn check(rig: &Rig, headers: &[(&str, &str)], status: u16, body: &str, range: &str) {
-    let answer = rig.call(Method::GET, &path_of(SOLVER.as_bytes()), headers, Body::empty()).await;
-    assert_eq!(answer.status.as_u16(), status, "{headers:?}");
+    let answer = rig.admin("GET", &path_of(SOLVER.as_bytes()), headers, Body::empty()).await;
+    assert_eq!(answer.status, status, "{headers:?}");
     assert_eq!(answer.header("content-range"), range, "{headers:?}");
     if status < 400 {
         assert_eq!(answer.body, body, "{headers:?}");
@@ -46,42 +43,41 @@ async fn check(rig: &Rig, headers: &[(&str, &str)], status: u16, body: &str, ran
 
 #[tokio::test]
 async fn an_uploaded_solver_is_served_listed_and_deleted() {
-    let rig = rig().await;
+    let rig = Rig::new().await;
     let path = path_of(SOLVER.as_bytes());
-    let first = rig
-        .send(Method::PUT, &path.to_uppercase().replace("/API/SOLVERS", "/api/solvers"), &[], SOLVER)
-        .await;
-    assert_eq!(first.status, StatusCode::CREATED);
-    assert_eq!((&first.json()["bytes"], &first.json()["sha256"]), (&json!(16), &json!(path[13..])));
-    let again = rig.send(Method::PUT, &path, &[], SOLVER).await;
-    assert_eq!((again.status, again.json()), (StatusCode::OK, first.json()));
-    assert_eq!(rig.get("/api/solvers").await.json(), json!([first.json()]));
+    let first =
+        rig.admin("PUT", &path.to_uppercase().replace("/API/SOLVERS", "/api/solvers"), &[], SOLVER).await;
+    assert_eq!(first.status, 201);
+    assert_eq!((&first.value()["bytes"], &first.value()["sha256"]), (&json!(16), &json!(path[13..])));
+    let again = rig.admin("PUT", &path, &[], SOLVER).await;
+    assert_eq!((again.status, again.value()), (200, first.value()));
+    assert_eq!(rig.get("/api/solvers").await.value(), json!([first.value()]));
 
     let whole = rig.get(&path).await;
-    assert_eq!((whole.status, &whole.body[..]), (StatusCode::OK, SOLVER.as_bytes()));
+    assert_eq!((whole.status, &whole.body[..]), (200, SOLVER.as_bytes()));
     for (name, value) in
         [("content-length", "16"), ("accept-ranges", "bytes"), ("content-type", "application/octet-stream")]
     {
         assert_eq!(whole.header(name), value);
     }
-    let head = rig.call(Method::HEAD, &path, &[("range", "bytes=0-1")], Body::empty()).await;
-    assert_eq!((head.status, head.body.len(), head.header("content-length")), (StatusCode::OK, 0, "16"));
+    let head = rig.admin("HEAD", &path, &[("range", "bytes=0-1")], Body::empty()).await;
+    assert_eq!((head.status, head.body.len(), head.header("content-length")), (200, 0, "16"));
 
-    let delete = async || rig.call(Method::DELETE, &path, &[], Body::empty()).await.status;
-    assert_eq!(delete().await, StatusCode::NO_CONTENT);
-    assert_eq!(delete().await, StatusCode::NOT_FOUND);
-    assert_eq!(rig.get(&path).await.status, StatusCode::NOT_FOUND);
-    let audits = rig.store.audits.lock().unwrap();
-    let actions: Vec<_> = audits.iter().map(|note| (note.action.as_str(), note.target.as_str())).collect();
+    let delete = async || rig.admin("DELETE", &path, &[], Body::empty()).await.status;
+    assert_eq!(delete().await, 204);
+    assert_eq!(delete().await, 404);
+    assert_eq!(rig.get(&path).await.status, 404);
+    let notes = rig.store.audit_log(None, 10).await.unwrap();
+    let actions: Vec<_> = notes.iter().map(|(_, note)| (&*note.action, &*note.target)).collect();
     let name = &path[13..];
-    assert_eq!(actions, [("solver.put", name), ("solver.put", name), ("solver.delete", name)]);
+    assert_eq!(actions, [("solver.delete", name), ("solver.put", name), ("solver.put", name)]);
 }
 
 #[tokio::test]
 async fn ranges_and_conditions_are_honoured() {
-    let rig = rig().await;
+    let rig = Rig::new().await;
     let path = path_of(SOLVER.as_bytes());
-    rig.send(Method::PUT, &path, &[], SOLVER).await;
+    rig.admin("PUT", &path, &[], SOLVER).await;
     let etag = format!("\"{}\"", &path[13..]);
     check(&rig, &[("range", "bytes=4-7")], 206, "4567", "bytes 4-7/16").await;
     check(&rig, &[("range", "bytes=14-")], 206, "ef", "bytes 14-15/16").await;
@@ -96,27 +92,23 @@ async fn ranges_and_conditions_are_honoured() {
 
 #[tokio::test]
 async fn a_body_that_does_not_hash_to_its_name_leaves_nothing() {
-    let rig = rig().await;
-    let answer = rig.send(Method::PUT, &path_of(b"other"), &[], SOLVER).await;
-    assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert_eq!(answer.json()["code"], "checksum_mismatch");
-    assert!(answer.json()["error"].as_str().unwrap().contains(&path_of(SOLVER.as_bytes())[13..]));
-    assert_eq!(files(rig.folder.path()), 0);
-    assert_eq!(rig.get(&path_of(b"other")).await.status, StatusCode::NOT_FOUND);
-    assert!(rig.store.audits.lock().unwrap().is_empty());
+    let rig = Rig::new().await;
+    let answer = rig.admin("PUT", &path_of(b"other"), &[], SOLVER).await;
+    assert_eq!(answer.status, 422);
+    assert_eq!(answer.value()["code"], "checksum_mismatch");
+    assert!(answer.value()["error"].as_str().unwrap().contains(&path_of(SOLVER.as_bytes())[13..]));
+    assert_eq!(files(&rig.solver_folder()), 0);
+    assert_eq!(rig.get(&path_of(b"other")).await.status, 404);
+    assert!(rig.store.audit_log(None, 10).await.unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn names_that_are_not_checksums_are_refused() {
-    let rig = rig().await;
+    let rig = Rig::new().await;
     for name in ["abc", &"g".repeat(64), "..%2F..%2Fetc%2Fpasswd"] {
-        for method in [Method::GET, Method::PUT, Method::DELETE] {
-            let answer = rig.send(method.clone(), &format!("/api/solvers/{name}"), &[], "").await;
-            assert_eq!(
-                (answer.status, &answer.json()["field"]),
-                (StatusCode::BAD_REQUEST, &json!("sha256")),
-                "{name}"
-            );
+        for method in ["GET", "PUT", "DELETE"] {
+            let answer = rig.admin(method, &format!("/api/solvers/{name}"), &[], "").await;
+            assert_eq!((answer.status, &answer.value()["field"]), (400, &json!("sha256")), "{name}");
         }
     }
 }
@@ -125,43 +117,41 @@ async fn names_that_are_not_checksums_are_refused() {
 async fn a_body_that_is_too_long_is_refused() {
     let folder = tempfile::TempDir::new().unwrap();
     let small = Arc::new(Solvers::open(folder.path(), 10).unwrap());
-    let rig = Rig::with(solvers::routes(), |app| app.solvers = small).await;
+    let rig = Rig::adjusted(|app| app.solvers = small).await;
     let path = path_of(SOLVER.as_bytes());
-    let announced = rig.send(Method::PUT, &path, &[("content-length", "16")], SOLVER).await;
+    let announced = rig.admin("PUT", &path, &[("content-length", "16")], SOLVER).await;
     let pieces =
         stream::iter([&SOLVER[..8], &SOLVER[8..]].map(|piece| Ok::<_, Infallible>(Bytes::from(piece))));
-    let streamed = rig.call(Method::PUT, &path, &[], Body::from_stream(pieces)).await;
+    let streamed = rig.admin("PUT", &path, &[], Body::from_stream(pieces)).await;
     for answer in [announced, streamed] {
-        assert_eq!(
-            (answer.status, &answer.json()["code"]),
-            (StatusCode::PAYLOAD_TOO_LARGE, &json!("too_large"))
-        );
+        assert_eq!((answer.status, &answer.value()["code"]), (413, &json!("too_large")));
     }
     assert_eq!(files(folder.path()), 0);
 }
 
 #[tokio::test]
 async fn a_body_that_stalls_is_given_up() {
-    let rig = Rig::with(solvers::routes(), |app| app.body_idle = Duration::from_millis(5)).await;
+    let rig = Rig::adjusted(|app| app.body_idle = Duration::from_millis(5)).await;
     let stalled = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
-    let answer = rig.call(Method::PUT, &path_of(b"x"), &[], stalled).await;
-    assert_eq!(
-        (answer.status, &answer.json()["code"]),
-        (StatusCode::REQUEST_TIMEOUT, &json!("body_stalled"))
-    );
-    assert_eq!(files(rig.folder.path()), 0);
+    let answer = rig.admin("PUT", &path_of(b"x"), &[], stalled).await;
+    assert_eq!((answer.status, &answer.value()["code"]), (408, &json!("body_stalled")));
+    assert_eq!(files(&rig.solver_folder()), 0);
 }
 
 #[tokio::test]
 async fn a_caller_that_hangs_up_leaves_nothing() {
-    let rig = rig().await;
+    let rig = Rig::new().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let server = tokio::spawn(axum::serve(listener, rig.router.clone()).into_future());
+    let router = rig.router.clone();
+    let stop = rig.app.stop.clone();
+    let server =
+        tokio::spawn(server::serve(listener, router, Origins::default(), ServerLimits::default(), stop));
     let mut socket = TcpStream::connect(address).await.unwrap();
     let path = path_of(SOLVER.as_bytes());
-    let head =
-        format!("PUT {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 16\r\nexpect: 100-continue\r\n\r\n");
+    let head = format!(
+        "PUT {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {ADMIN}\r\ncontent-length: 16\r\nexpect: 100-continue\r\n\r\n"
+    );
     socket.write_all(head.as_bytes()).await.unwrap();
     // The hub asks for the body only after the upload has begun.
     let mut go_on = [0; 25];
@@ -170,6 +160,7 @@ async fn a_caller_that_hangs_up_leaves_nothing() {
     socket.write_all(b"01234567").await.unwrap();
     drop(socket);
     rig.app.solvers.settled().await;
-    assert_eq!(files(rig.folder.path()), 0);
-    server.abort();
+    assert_eq!(files(&rig.solver_folder()), 0);
+    rig.app.stop.cancel();
+    server.await.unwrap();
 }

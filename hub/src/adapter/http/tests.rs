@@ -1,51 +1,24 @@
 //! The guard and the routes for tokens, sessions, audit and documentation, through the assembled
 //! router.
 
-use super::{json::Json, stub::StubStore, *};
-use crate::{secret::Secret, store::Store};
+use super::{json::Json, test_rig::*, *};
+use crate::secret::Secret;
 use axum::{
-    body::{Body, Bytes},
+    body::Body,
     extract::State,
-    http::{HeaderMap, Method, Request, header},
-    response::Response,
+    http::{Method, header},
     routing::get,
 };
 use forge_shared::{
     WorkerId,
     request::Scope,
-    response::{AuditEntry, CreatedToken, Session, Token},
+    response::{AuditEntry, Session, Token},
 };
 use futures_util::{StreamExt, stream};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use std::{collections::HashSet, convert::Infallible, net::SocketAddr, time::Duration};
-use tokio_util::sync::CancellationToken;
-use tower::ServiceExt;
+use std::{collections::HashSet, convert::Infallible};
 use utoipa_axum::routes;
-
-const ADMIN: &str = "the-administrators-secret";
-
-struct Hub {
-    app: Arc<App>,
-    store: Arc<StubStore>,
-    router: Router,
-}
-
-struct Answer {
-    status: u16,
-    headers: HeaderMap,
-    body: Bytes,
-}
-
-impl Answer {
-    fn json<T: serde::de::DeserializeOwned>(&self) -> T {
-        serde_json::from_slice(&self.body).expect("the expected JSON")
-    }
-
-    fn code(&self) -> String {
-        self.json::<Value>()["code"].as_str().unwrap_or_default().to_owned()
-    }
-}
 
 #[utoipa::path(get, path = "/api/test/watch", responses((status = 200, description = "It worked")), security(("token" = ["viewer"])))]
 async fn watch(caller: Caller) -> Body {
@@ -63,65 +36,24 @@ async fn work(State(app): State<Arc<App>>, caller: Caller, body: String) -> erro
     Ok(Json(json!({ "worker": caller.worker() })))
 }
 
-fn test_routes() -> OpenApiRouter<Arc<App>> {
-    routes().routes(routes!(watch)).routes(routes!(work)).route("/api/test/hidden", get(|| async { "never" }))
+fn with_test_routes() -> Setup {
+    let more_routes = OpenApiRouter::default()
+        .routes(routes!(watch))
+        .routes(routes!(work))
+        .route("/api/test/hidden", get(|| async { "never" }));
+    Setup { more_routes, ..Setup::default() }
 }
 
-impl Hub {
-    async fn new() -> Self {
-        Self::with(Arc::default(), AuthSettings::default()).await
-    }
+/// The same files, served by a new process.
+async fn restarted(rig: Rig) -> Rig {
+    Rig::on(rig.bench.restart().await, with_test_routes()).await
+}
 
-    async fn with(store: Arc<StubStore>, settings: AuthSettings) -> Self {
-        let dyn_store: Arc<dyn Store> = store.clone();
-        let auth = Auth::load(dyn_store.clone(), &Secret::new(ADMIN), settings).await.unwrap();
-        let app = Arc::new(App::new(dyn_store, auth, CancellationToken::new()));
-        let router = assemble(test_routes(), &app).unwrap();
-        Self { app, store, router }
-    }
+async fn sessions(rig: &Rig) -> usize {
+    rig.store.sessions().await.unwrap().len()
+}
 
-    async fn start(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: impl Into<Body>,
-    ) -> Response {
-        let mut request = Request::builder().method(method).uri(path);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let mut request = request.body(body.into()).unwrap();
-        request.extensions_mut().insert(server::Connection {
-            peer: SocketAddr::from(([10, 0, 0, 1], 1)),
-            body_idle_timeout: Duration::from_secs(10),
-        });
-        self.router.clone().oneshot(request).await.unwrap()
-    }
-
-    async fn send(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: impl Into<Body>,
-    ) -> Answer {
-        let (parts, body) = self.start(method, path, headers, body).await.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
-        Answer { status: parts.status.as_u16(), headers: parts.headers, body }
-    }
-
-    async fn with_token(&self, token: &str, method: &str, path: &str, body: impl Into<Body>) -> Answer {
-        self.send(method, path, &[("authorization", &format!("Bearer {token}"))], body).await
-    }
-
-    async fn make(&self, scope: Scope) -> CreatedToken {
-        let body = json!({ "name": "test", "scope": scope }).to_string();
-        let answer = self.with_token(ADMIN, "POST", "/api/tokens", body).await;
-        assert_eq!(answer.status, 201);
-        answer.json()
-    }
-
+impl Rig {
     async fn log_in(&self, token: &str) -> String {
         let answer = self.send("POST", "/api/session", &[], json!({ "token": token }).to_string()).await;
         assert_eq!(answer.status, 200);
@@ -130,21 +62,26 @@ impl Hub {
     }
 }
 
+/// Every parameter of a path is called none.
+fn filled((at, part): (usize, &str)) -> &str {
+    if at % 2 == 1 { "none" } else { part }
+}
+
 #[tokio::test]
 async fn every_route_with_every_kind_of_token() {
     let settings = AuthSettings { failures_per_minute: u32::MAX, ..AuthSettings::default() };
-    let hub = Hub::with(Arc::default(), settings).await;
-    let (_, api) = test_routes().split_for_parts();
+    let hub = Rig::with(Setup { settings, ..with_test_routes() }).await;
+    let (_, api) = routes().merge(with_test_routes().more_routes).split_for_parts();
     let table = ScopeTable::read(&api).unwrap();
     let mut tokens = Vec::new();
     for scope in Scope::ALL {
-        tokens.push((scope, hub.make(scope).await));
+        tokens.push((scope, hub.make_token(scope).await));
     }
     for (method, path, access) in table.iter() {
-        let path = path.replace("{id}", "none");
+        let path: String = path.split(['{', '}']).enumerate().map(filled).collect();
         let scopes::Access::Scopes(allowed) = access else {
-            let answer = hub.send(method.as_str(), &path, &[], "").await;
-            assert!(![401, 403].contains(&answer.status), "{method} {path}: {}", answer.status);
+            let status = hub.start(method.as_str(), &path, &[], "").await.status().as_u16();
+            assert!(![401, 403].contains(&status), "{method} {path}: {status}");
             continue;
         };
         assert_eq!(hub.send(method.as_str(), &path, &[], "").await.status, 401, "{method} {path}");
@@ -159,7 +96,7 @@ async fn every_route_with_every_kind_of_token() {
 
 #[tokio::test]
 async fn undeclared_route_is_closed_to_everybody_and_unknown_ones_say_so() {
-    let hub = Hub::new().await;
+    let hub = Rig::with(with_test_routes()).await;
     let answer = hub.with_token(ADMIN, "GET", "/api/test/hidden", "").await;
     assert_eq!((answer.status, answer.code()), (403, "undeclared_route".to_owned()));
     let answer = hub.send("GET", "/api/nothing", &[], "").await;
@@ -171,8 +108,8 @@ async fn undeclared_route_is_closed_to_everybody_and_unknown_ones_say_so() {
 
 #[tokio::test]
 async fn tokens_are_made_listed_and_revoked_and_all_of_it_is_on_record() {
-    let hub = Hub::new().await;
-    let made = hub.make(Scope::Viewer).await;
+    let hub = Rig::with(with_test_routes()).await;
+    let made = hub.make_token(Scope::Viewer).await;
     assert!(made.secret.starts_with("fq_"));
     let listed: Vec<Token> = hub.with_token(ADMIN, "GET", "/api/tokens", "").await.json();
     assert_eq!(listed, std::slice::from_ref(&made.token));
@@ -197,7 +134,7 @@ async fn tokens_are_made_listed_and_revoked_and_all_of_it_is_on_record() {
 
 #[tokio::test]
 async fn bad_token_requests_name_the_field() {
-    let hub = Hub::new().await;
+    let hub = Rig::with(with_test_routes()).await;
     for (body, field) in [
         (json!({ "name": "", "scope": "viewer" }), "name"),
         (json!({ "name": "a\nb", "scope": "viewer" }), "name"),
@@ -209,13 +146,13 @@ async fn bad_token_requests_name_the_field() {
         let answer = hub.with_token(ADMIN, "POST", "/api/tokens", body.to_string()).await;
         assert_eq!((answer.status, answer.json::<Value>()["field"].as_str()), (400, Some(field)));
     }
-    assert!(hub.store.tokens.lock().unwrap().is_empty());
+    assert!(hub.store.tokens().await.unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn revoking_ends_open_streams_and_sessions_at_once() {
-    let hub = Hub::new().await;
-    let made = hub.make(Scope::Viewer).await;
+    let hub = Rig::with(with_test_routes()).await;
+    let made = hub.make_token(Scope::Viewer).await;
     let cookie = hub.log_in(&made.secret).await;
     let mut watchers = Vec::new();
     for (name, value) in [("authorization", format!("Bearer {}", made.secret)), ("cookie", cookie.clone())] {
@@ -228,12 +165,12 @@ async fn revoking_ends_open_streams_and_sessions_at_once() {
         assert_eq!(watcher.collect().await.unwrap().to_bytes(), "over");
     }
     assert_eq!(hub.send("GET", "/api/session", &[("cookie", &cookie)], "").await.status, 401);
-    assert!(hub.store.sessions.lock().unwrap().is_empty());
+    assert_eq!(sessions(&hub).await, 0);
 }
 
 #[tokio::test]
 async fn logging_in_and_out() {
-    let hub = Hub::new().await;
+    let hub = Rig::with(with_test_routes()).await;
     let answer = hub
         .send(
             "POST",
@@ -254,7 +191,7 @@ async fn logging_in_and_out() {
     let own_page = [("cookie", cookie), ("origin", "http://hub"), ("host", "hub")];
     assert_eq!(hub.send("DELETE", "/api/session", &own_page, "").await.status, 204);
     assert_eq!(hub.send("GET", "/api/session", &[("cookie", cookie)], "").await.status, 401);
-    assert!(hub.store.sessions.lock().unwrap().is_empty());
+    assert_eq!(sessions(&hub).await, 0);
     assert_eq!(
         hub.send("POST", "/api/session", &[], json!({ "token": "wrong" }).to_string()).await.status,
         401
@@ -266,7 +203,7 @@ async fn logging_in_and_out() {
 
 #[tokio::test]
 async fn cookies_write_only_from_the_hubs_own_pages() {
-    let hub = Hub::new().await;
+    let hub = Rig::with(with_test_routes()).await;
     let cookie = hub.log_in(ADMIN).await;
     let body = json!({ "name": "test", "scope": "viewer" }).to_string();
     let from = |origin| [("cookie", &*cookie), ("origin", origin), ("host", "hub:3000")];
@@ -280,37 +217,37 @@ async fn cookies_write_only_from_the_hubs_own_pages() {
 
 #[tokio::test]
 async fn sessions_survive_a_restart_but_not_a_new_administrators_secret() {
-    let hub = Hub::new().await;
+    let hub = Rig::with(with_test_routes()).await;
     let cookie = hub.log_in(ADMIN).await;
-    let again = Hub::with(hub.store.clone(), AuthSettings::default()).await;
+    let again = restarted(hub).await;
     assert_eq!(again.send("GET", "/api/session", &[("cookie", &cookie)], "").await.status, 200);
-    let store: Arc<dyn Store> = hub.store.clone();
-    let changed = Auth::load(store, &Secret::new("another"), AuthSettings::default()).await.unwrap();
+    let changed =
+        Auth::load(again.store.clone(), &Secret::new("another"), AuthSettings::default()).await.unwrap();
     let headers = [(header::COOKIE, cookie.parse().unwrap())].into_iter().collect();
     assert!(changed.authenticate(&headers, None).is_err());
 }
 
 #[tokio::test]
 async fn worker_token_belongs_to_its_first_worker_for_good() {
-    let hub = Hub::new().await;
-    let made = hub.make(Scope::Worker).await;
+    let hub = Rig::with(with_test_routes()).await;
+    let made = hub.make_token(Scope::Worker).await;
     assert_eq!(
         hub.with_token(&made.secret, "POST", "/api/test/work", "one").await.json::<Value>()["worker"],
         "one"
     );
     assert_eq!(hub.with_token(&made.secret, "POST", "/api/test/work", "two").await.code(), "token_bound");
-    let again = Hub::with(hub.store.clone(), AuthSettings::default()).await;
+    let again = restarted(hub).await;
     assert_eq!(again.with_token(&made.secret, "POST", "/api/test/work", "two").await.code(), "token_bound");
     assert_eq!(again.with_token(&made.secret, "POST", "/api/test/work", "one").await.status, 200);
-    let producer = hub.make(Scope::Producer).await;
+    let producer = again.make_token(Scope::Producer).await;
     for worker in ["one", "two"] {
-        assert_eq!(hub.with_token(&producer.secret, "POST", "/api/test/work", worker).await.status, 200);
+        assert_eq!(again.with_token(&producer.secret, "POST", "/api/test/work", worker).await.status, 200);
     }
 }
 
 #[tokio::test]
 async fn guessing_is_slowed_but_a_valid_token_never() {
-    let hub = Hub::new().await;
+    let hub = Rig::with(with_test_routes()).await;
     for _ in 0..10 {
         assert_eq!(hub.with_token("guess", "GET", "/api/tokens", "").await.status, 401);
     }
@@ -326,8 +263,8 @@ async fn guessing_is_slowed_but_a_valid_token_never() {
 #[tokio::test]
 async fn scoped_token_over_its_rate_waits_and_the_administrator_does_not() {
     let settings = AuthSettings { requests_per_second: 1, requests_burst: 2, ..AuthSettings::default() };
-    let hub = Hub::with(Arc::default(), settings).await;
-    let made = hub.make(Scope::Viewer).await;
+    let hub = Rig::with(Setup { settings, ..with_test_routes() }).await;
+    let made = hub.make_token(Scope::Viewer).await;
     for _ in 0..2 {
         assert_eq!(hub.with_token(&made.secret, "GET", "/api/session", "").await.status, 200);
     }
@@ -341,7 +278,7 @@ async fn scoped_token_over_its_rate_waits_and_the_administrator_does_not() {
 
 #[tokio::test]
 async fn duplicate_headers_and_other_schemes_are_refused() {
-    let hub = Hub::new().await;
+    let hub = Rig::with(with_test_routes()).await;
     let bearer = format!("Bearer {ADMIN}");
     let twice = [("authorization", &*bearer), ("authorization", &*bearer)];
     assert_eq!(hub.send("GET", "/api/tokens", &twice, "").await.code(), "duplicate_header");
@@ -353,21 +290,21 @@ async fn duplicate_headers_and_other_schemes_are_refused() {
 
 #[tokio::test]
 async fn last_use_is_written_down_later_and_never_brings_a_token_back() {
-    let hub = Hub::new().await;
-    let (used, revoked) = (hub.make(Scope::Viewer).await, hub.make(Scope::Viewer).await);
+    let hub = Rig::with(with_test_routes()).await;
+    let (used, revoked) = (hub.make_token(Scope::Viewer).await, hub.make_token(Scope::Viewer).await);
     for token in [&used, &revoked] {
         hub.with_token(&token.secret, "GET", "/api/session", "").await;
     }
     hub.with_token(ADMIN, "DELETE", &format!("/api/tokens/{}", revoked.token.id), "").await;
     hub.app.auth.upkeep().await.unwrap();
-    let tokens = hub.store.tokens.lock().unwrap();
-    assert_eq!(tokens.len(), 1);
-    assert!(tokens[&used.token.id].last_used_at.is_some());
+    let tokens = hub.store.tokens().await.unwrap();
+    assert_eq!(tokens.iter().map(|token| &token.id).collect::<Vec<_>>(), [&used.token.id]);
+    assert!(tokens[0].last_used_at.is_some());
 }
 
 #[tokio::test]
 async fn documentation_is_public_complete_and_allowed_by_its_own_policy() {
-    let hub = Hub::new().await;
+    let hub = Rig::with(with_test_routes()).await;
     let document: Value = hub.send("GET", "/api/openapi.json", &[], "").await.json();
     assert!(document["paths"]["/api/tokens"]["post"]["requestBody"].is_object());
     assert!(document["components"]["securitySchemes"]["token"].is_object());

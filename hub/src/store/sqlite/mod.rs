@@ -52,6 +52,8 @@ use writer::{Message, Plain, Writer};
 
 /// Commands that may wait for the writer; beyond that callers are told to come back.
 const INBOX_MAX: usize = 8_192;
+/// Rows of old events removed in one transaction.
+const PRUNE_EVENTS: u32 = 500;
 
 pub struct Sqlite {
     path: PathBuf,
@@ -310,20 +312,15 @@ impl Store for Sqlite {
         self.read(move |connection| list::prunable(connection, &keep, max)).await
     }
 
-    async fn prune_events(&self, before_ms: i64) -> Result<(), Error> {
-        // In short transactions, so that no command waits for a long one.
-        loop {
-            let (tell, told) = oneshot::channel();
-            self.write(Box::new(move |connection| {
-                let mut prune = connection.prepare_cached(include_str!("sql/prune_events.sql"))?;
-                let _ = tell.send(prune.execute([before_ms])?);
-                Ok(())
-            }))
-            .await?;
-            if told.await.unwrap_or(0) == 0 {
-                return Ok(());
-            }
-        }
+    async fn prune_events(&self, before_ms: i64) -> Result<bool, Error> {
+        let (tell, told) = oneshot::channel();
+        self.write(Box::new(move |connection| {
+            let mut prune = connection.prepare_cached(include_str!("sql/prune_events.sql"))?;
+            let _ = tell.send(prune.execute(params![before_ms, PRUNE_EVENTS])? > 0);
+            Ok(())
+        }))
+        .await?;
+        Ok(told.await.unwrap_or(false))
     }
 
     async fn event_range(&self) -> Result<EventRange, Error> {
@@ -477,6 +474,8 @@ impl Store for Sqlite {
     }
 
     async fn close(&self) {
+        // Readers first: the last connection to close folds the log into the database file.
+        self.readers.close().await;
         // The writer takes everything that was sent before this.
         let inbox = self.inbox.clone();
         let thread = self.thread.lock().expect("nobody panics with the lock").take();
@@ -487,7 +486,6 @@ impl Store for Sqlite {
         if let Ok(Some(Err(_))) = joined.await {
             tracing::error!("the writer thread panicked");
         }
-        self.readers.close().await;
         self.side.close().await;
     }
 }

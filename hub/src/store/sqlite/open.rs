@@ -199,3 +199,57 @@ fn explain(error: anyhow::Error, path: &Path) -> anyhow::Error {
         _ => error.context(format!("cannot use the database {shown}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    fn jobs(connection: &Connection) -> i64 {
+        connection.query_row("SELECT next_job FROM position", [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn a_new_database_is_ours_after_a_stop_and_after_a_crash() {
+        let folder = TempDir::new().unwrap();
+        let (path, crashed) = (folder.path().join("a.sqlite"), folder.path().join("b.sqlite"));
+        let connection = writer(&path).unwrap();
+        let reading = reader(&path).unwrap();
+        connection.execute("UPDATE position SET next_job = 7", []).unwrap();
+        for ending in ["", "-wal"] {
+            let name = |path: &Path| PathBuf::from(format!("{}{ending}", path.display()));
+            std::fs::copy(name(&path), name(&crashed)).unwrap();
+        }
+        // A reader that is still open keeps the log from being moved into the file.
+        drop(connection);
+        drop(reading);
+        for path in [path, crashed] {
+            assert_eq!(jobs(&writer(&path).unwrap()), 7);
+        }
+    }
+
+    #[test]
+    fn a_database_of_another_program_and_a_file_that_is_none_are_left_alone() {
+        let folder = TempDir::new().unwrap();
+        let (theirs, text) = (folder.path().join("theirs.sqlite"), folder.path().join("text.sqlite"));
+        Connection::open(&theirs).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
+        std::fs::write(&text, "a letter, and a long one, but no database".repeat(9)).unwrap();
+        for (path, why) in [(theirs, "of another program"), (text, "not a SQLite database")] {
+            let before = std::fs::read(&path).unwrap();
+            let error = writer(&path).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+            assert_eq!(std::fs::read(&path).unwrap(), before);
+        }
+    }
+
+    #[test]
+    fn only_one_hub_may_serve_a_database() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("a.sqlite");
+        let first = lock_for_hub(&path).unwrap();
+        let error = lock_for_hub(&path).unwrap_err().to_string();
+        assert!(error.contains("already served by another hub"), "{error}");
+        drop(first);
+        lock_for_hub(&path).unwrap();
+    }
+}
