@@ -8,6 +8,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::{
     fs::{File, OpenOptions, TryLockError},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 /// "ForF": marks a file as one of ours.
@@ -21,6 +22,9 @@ const WRITER_CACHE_KIB: i32 = 8 * 1024;
 const READER_CACHE_KIB: i32 = 2 * 1024;
 /// WAL pages after which the writer moves them into the database file.
 const CHECKPOINT_PAGES: i32 = 4_000;
+/// How long to wait for another program that makes the same file, and between looks.
+const BUSY_MAX: Duration = Duration::from_secs(5);
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Opens (or makes) the file for writing and brings its schema up to date.
 pub(super) fn writer(path: &Path) -> anyhow::Result<Connection> {
@@ -97,7 +101,9 @@ fn check_header(path: &Path) -> anyhow::Result<()> {
 /// may have been killed before the first of them was moved over.
 fn recognise(connection: &Connection, path: &Path) -> anyhow::Result<()> {
     connection.pragma_update(None, "busy_timeout", 5_000)?;
-    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    // One look at all three: another program may be making the file right now.
+    let look = connection.unchecked_transaction()?;
+    let number = |sql: &str| look.query_row(sql, [], |row| row.get::<_, i64>(0));
     let application = number("PRAGMA application_id")?;
     let empty = application == 0
         && number("PRAGMA user_version")? == 0
@@ -111,10 +117,24 @@ fn recognise(connection: &Connection, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Turns write-ahead logging on; answers the mode that the file has now. Several programs may make
+/// a file at once, and SQLite does not wait for a lock here by itself.
+pub(super) fn write_ahead(connection: &Connection) -> rusqlite::Result<String> {
+    let started = Instant::now();
+    loop {
+        let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0));
+        let code = mode.as_ref().err().and_then(rusqlite::Error::sqlite_error_code);
+        let busy = matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked));
+        if !busy || started.elapsed() > BUSY_MAX {
+            return mode;
+        }
+        std::thread::sleep(BUSY_PAUSE);
+    }
+}
+
 fn prepare(connection: &mut Connection, fresh: bool) -> anyhow::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
-    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
-    if mode != "wal" {
+    if write_ahead(connection)? != "wal" {
         bail!("this file system does not support write-ahead logging; put the database on a local disk");
     }
     let synchronous = if cfg!(feature = "fault-sync-normal") { "NORMAL" } else { "FULL" };

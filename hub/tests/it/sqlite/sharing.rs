@@ -101,7 +101,7 @@ async fn what_another_program_changed_is_seen_by_the_next_command() {
 
 #[tokio::test]
 async fn programs_that_make_a_new_file_at_once_agree_on_it() {
-    for _ in 0..5 {
+    for _ in 0..20 {
         let folder = Arc::new(Folder::new());
         let mut opening = JoinSet::new();
         for _ in 0..4 {

@@ -1,5 +1,6 @@
 //! Opening the side file: is it ours, is it whole, and is it of a version we know?
 
+use super::super::open;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
     let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
     connection.pragma_update(None, "busy_timeout", 5000).map_err(sqlite)?;
     recognise(&connection, path)?;
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite)?;
+    open::write_ahead(&connection).map_err(sqlite)?;
     // These bytes may lose their last seconds when the power fails, so that they never make a
     // job's commit wait for the disk.
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(sqlite)?;
@@ -65,7 +66,9 @@ pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
 
 fn recognise(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let sqlite = |error| OpenError::from_sqlite(path, error);
-    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    // One look at all three: another program may be making the file right now.
+    let look = connection.unchecked_transaction().map_err(sqlite)?;
+    let number = |sql: &str| look.query_row(sql, [], |row| row.get::<_, i64>(0));
     let application = number("PRAGMA application_id").map_err(sqlite)?;
     let version = number("PRAGMA user_version").map_err(sqlite)?;
     let objects = number("SELECT count(*) FROM sqlite_schema").map_err(sqlite)?;
