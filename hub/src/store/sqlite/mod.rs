@@ -74,7 +74,9 @@ pub fn open(
     observer: Arc<dyn Observer>,
 ) -> anyhow::Result<Arc<Sqlite>> {
     let connection = open::writer(path)?;
-    let side = SideFile::open(&side::path_beside(path), side::Limits::default())?;
+    let side_path = side::path_beside(path);
+    open::make_private(&side_path).with_context(|| format!("cannot make {}", side_path.display()))?;
+    let side = SideFile::open(&side_path, side::Limits::default())?;
     let readers =
         Readers::open(path).with_context(|| format!("cannot read the database {}", path.display()))?;
     let (inbox, receiver) = sync_channel(INBOX_MAX);

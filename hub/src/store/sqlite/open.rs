@@ -29,6 +29,8 @@ pub(super) fn writer(path: &Path) -> anyhow::Result<Connection> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {} for the database", folder.display()))?;
     }
+    make_private(path)
+        .with_context(|| format!("cannot make the database {shown}; check the path and its permissions"))?;
     let fresh = std::fs::metadata(path).map_or(true, |meta| meta.len() == 0);
     if !fresh {
         check_header(path)?;
@@ -38,6 +40,13 @@ pub(super) fn writer(path: &Path) -> anyhow::Result<Connection> {
     let result = prepare(&mut connection, fresh);
     result.map_err(|error| explain(error, path))?;
     Ok(connection)
+}
+
+/// Makes a file that is not there yet, for its owner's eyes only: jobs may hold anything. SQLite
+/// gives its log the same rights.
+pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map(drop)
 }
 
 pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
