@@ -317,6 +317,8 @@ impl Lanes {
             }
             None if lane.n > 0 => {
                 self.unknown.insert(id);
+                // Nobody knows what is due in it, or when, until somebody looks.
+                self.stirred.insert(id);
             }
             None => {}
         }

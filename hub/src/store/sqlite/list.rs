@@ -51,7 +51,11 @@ impl Condition {
             condition.and("j.queue = {}", queue.to_string());
         }
         if let Some(worker) = &filter.worker_id {
-            condition.and("j.lease_worker = {} AND j.status <> 0", worker.to_string());
+            // Those that show its name: a lease that ran out or was given back shows none.
+            condition.and(
+                "j.lease_worker = {} AND j.status <> 0 AND j.lease_state NOT IN (1, 4)",
+                worker.to_string(),
+            );
         }
         if let Some(tag) = &filter.tag {
             condition.and("j.seq IN (SELECT seq FROM tags WHERE tag = {})", tag.clone());
@@ -68,7 +72,8 @@ impl Condition {
             condition.sql.push(format!(
                 "(substr(j.id, 1, length(?{n})) = ?{n} OR instr(j.type, ?{n}) > 0 \
                  OR instr(ifnull(j.fail_reason, ''), ?{n}) > 0 \
-                 OR EXISTS (SELECT 1 FROM specs t WHERE t.seq = j.seq AND instr(ifnull(t.tags, ''), ?{n}) > 0))"
+                 OR EXISTS (SELECT 1 FROM specs t, json_each(t.tags) tag \
+                            WHERE t.seq = j.seq AND instr(tag.value, ?{n}) > 0))"
             ));
         }
         condition

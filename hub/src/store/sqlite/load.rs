@@ -3,7 +3,7 @@
 use super::rows::{self, JOB_COLUMNS};
 use forge_engine::{
     command::Completion,
-    lane::{LaneKey, LaneRow},
+    lane::{Entry, HeadsWanted, LaneKey, LaneRow},
     plan::{Found, KnownKey, Loaded, Needs},
     worker::Worker,
 };
@@ -87,17 +87,35 @@ pub(super) fn found(connection: &Connection, needs: &Needs) -> rusqlite::Result<
         found.completions.extend(completion.optional()?.map(|completion| (*seq, completion)));
     }
     for wanted in &needs.heads {
-        // Answered from the index jobs_lane alone.
-        let mut statement = connection.prepare_cached(
-            "SELECT run_at, seq FROM jobs INDEXED BY jobs_lane \
-             WHERE lane = ?1 AND (run_at, seq) > (?2, ?3) ORDER BY run_at, seq LIMIT ?4",
-        )?;
-        let (run_at, seq) = wanted.after;
-        let rows = statement
-            .query_map(params![wanted.lane, run_at, seq, wanted.max], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        found.heads.push(rows.collect::<rusqlite::Result<_>>()?);
+        found.heads.push(heads(connection, wanted)?);
     }
     Ok(found)
+}
+
+/// The next entries of a lane, from the index jobs_lane alone. Two statements, because SQLite does
+/// not use the row number that ends an index when it compares pairs: with many jobs due at the
+/// same moment it would walk over all that were handed out before.
+fn heads(connection: &Connection, wanted: &HeadsWanted) -> rusqlite::Result<Vec<Entry>> {
+    let (run_at, seq) = wanted.after;
+    let mut same_moment = connection.prepare_cached(
+        "SELECT run_at, seq FROM jobs INDEXED BY jobs_lane \
+         WHERE lane = ?1 AND run_at = ?2 AND seq > ?3 ORDER BY seq LIMIT ?4",
+    )?;
+    let entry = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let mut entries = same_moment
+        .query_map(params![wanted.lane, run_at, seq, wanted.max], entry)?
+        .collect::<rusqlite::Result<Vec<Entry>>>()?;
+    let more = i64::from(wanted.max) - entries.len() as i64;
+    if more > 0 {
+        let mut later = connection.prepare_cached(
+            "SELECT run_at, seq FROM jobs INDEXED BY jobs_lane \
+             WHERE lane = ?1 AND run_at > ?2 ORDER BY run_at, seq LIMIT ?3",
+        )?;
+        for row in later.query_map(params![wanted.lane, run_at, more], entry)? {
+            entries.push(row?);
+        }
+    }
+    Ok(entries)
 }
 
 fn by_seq(connection: &Connection, seq: i64) -> rusqlite::Result<Option<forge_engine::Job>> {

@@ -52,8 +52,6 @@ use writer::{Message, Plain, Writer};
 
 /// Commands that may wait for the writer; beyond that callers are told to come back.
 const INBOX_MAX: usize = 8_192;
-/// Rows of old events removed in one transaction.
-const PRUNE_EVENTS: usize = 500;
 
 pub struct Sqlite {
     path: PathBuf,
@@ -316,15 +314,9 @@ impl Store for Sqlite {
 
     async fn prune_events(&self, before_ms: i64) -> Result<bool, Error> {
         let (tell, told) = oneshot::channel();
-        // The newest row stays, so that a watcher can tell "nothing new" from "too old".
         self.write(Box::new(move |connection| {
-            let removed = connection
-                .prepare_cached(
-                    "DELETE FROM events WHERE first IN (SELECT first FROM events WHERE ts < ?1 \
-                     AND first < (SELECT max(first) FROM events) ORDER BY first LIMIT ?2)",
-                )?
-                .execute(params![before_ms, PRUNE_EVENTS as i64])?;
-            let _ = tell.send(removed == PRUNE_EVENTS);
+            let mut prune = connection.prepare_cached(include_str!("sql/prune_events.sql"))?;
+            let _ = tell.send(prune.execute([before_ms])? > 0);
             Ok(())
         }))
         .await?;

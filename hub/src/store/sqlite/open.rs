@@ -37,7 +37,7 @@ pub(super) fn writer(path: &Path) -> anyhow::Result<Connection> {
     }
     let mut connection = Connection::open(path)
         .with_context(|| format!("cannot open the database {shown}; check the path and its permissions"))?;
-    let result = prepare(&mut connection, fresh);
+    let result = recognise(&connection, path).and_then(|()| prepare(&mut connection, fresh));
     result.map_err(|error| explain(error, path))?;
     Ok(connection)
 }
@@ -98,23 +98,30 @@ fn check_header(path: &Path) -> anyhow::Result<()> {
             "{shown} is not a SQLite database, or its header is damaged; restore it from a backup, or set SQLITE_PATH to another file"
         );
     }
-    let application = i32::from_be_bytes(header[68..72].try_into().expect("four bytes"));
-    if application != APPLICATION_ID {
+    Ok(())
+}
+
+/// Nothing is changed in a file before it is known to be ours, or to be empty. SQLite is asked,
+/// because what the file itself says is out of date while the newest pages are in the log: a hub
+/// may have been killed before the first of them was moved over.
+fn recognise(connection: &Connection, path: &Path) -> anyhow::Result<()> {
+    connection.pragma_update(None, "busy_timeout", 5_000)?;
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let application = number("PRAGMA application_id")?;
+    let empty = application == 0
+        && number("PRAGMA user_version")? == 0
+        && number("SELECT count(*) FROM sqlite_schema")? == 0;
+    if !empty && application != i64::from(APPLICATION_ID) {
         bail!(
-            "{shown} is a SQLite database of another program; it was left as it is. Set SQLITE_PATH to another file"
+            "{} is a SQLite database of another program; it was left as it is. Set SQLITE_PATH to another file",
+            path.display()
         );
     }
     Ok(())
 }
 
 fn prepare(connection: &mut Connection, fresh: bool) -> anyhow::Result<()> {
-    connection.pragma_update(None, "busy_timeout", 5_000)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    if fresh {
-        // Before write-ahead logging: from then on a header may be in the log alone, where the
-        // check of the next start does not look.
-        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-    }
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
         bail!("this file system does not support write-ahead logging; put the database on a local disk");

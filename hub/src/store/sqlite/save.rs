@@ -74,10 +74,19 @@ pub(super) fn changes(connection: &Connection, changes: &Changes) -> rusqlite::R
         }
     }
     for ((queue, kind, status), n) in &changes.counts {
-        let key = params![queue.as_str(), kind.as_str(), rows::status_number(*status), n];
-        connection
-            .prepare_cached("INSERT OR REPLACE INTO counts (queue, type, status, n) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(key)?;
+        let (queue, kind, status) = (queue.as_str(), kind.as_str(), rows::status_number(*status));
+        // Queues come and go: only those with jobs are kept.
+        if *n == 0 {
+            connection
+                .prepare_cached("DELETE FROM counts WHERE queue = ?1 AND type = ?2 AND status = ?3")?
+                .execute(params![queue, kind, status])?;
+        } else {
+            connection
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO counts (queue, type, status, n) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute(params![queue, kind, status, n])?;
+        }
     }
     if let Some(first) = changes.events.first() {
         connection

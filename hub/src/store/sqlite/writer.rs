@@ -115,6 +115,10 @@ impl Writer {
             self.waiting_claims.store(waiting as u64, Ordering::Relaxed);
         }
         let _ = self.connection.execute_batch("PRAGMA optimize");
+        // The readers are still there, so closing would not move the log into the file.
+        if let Err(error) = self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
+            tracing::warn!(%error, "the database's log was left for the next start to fold in");
+        }
         if let Err((_, error)) = self.connection.close() {
             tracing::warn!(%error, "the database did not close cleanly");
         }
