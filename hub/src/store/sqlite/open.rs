@@ -245,7 +245,7 @@ mod tests {
         std::fs::write(&text, "a letter, and a long one, but no database".repeat(9)).unwrap();
         for (path, why) in [(theirs, "of another program"), (text, "not a SQLite database")] {
             let before = std::fs::read(&path).unwrap();
-            let error = writer(&path).unwrap_err().to_string();
+            let error = format!("{:#}", writer(&path).unwrap_err());
             assert!(error.contains(why), "{error}");
             assert_eq!(std::fs::read(&path).unwrap(), before);
         }
