@@ -81,12 +81,13 @@ fn greet(config: &Config, service: &Service) {
     } else {
         service.address.to_string()
     };
-    let secret_file = forge_hub::secret::admin_secret_path(&config.sqlite_path);
+    let database = std::path::absolute(&config.sqlite_path).unwrap_or_else(|_| config.sqlite_path.clone());
+    let secret_file = forge_hub::secret::admin_secret_path(&database);
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "Forge Fleet hub {}", env!("CARGO_PKG_VERSION"));
     let _ = writeln!(out, "  listening on  http://{host}");
     let _ = writeln!(out, "  API docs      http://{host}/api/docs");
-    let _ = writeln!(out, "  database      {}", config.sqlite_path.display());
+    let _ = writeln!(out, "  database      {}", database.display());
     let token = if config.ingest_secret.is_some() {
         let _ = writeln!(out, "  token         from FORGE_INGEST_SECRET");
         "$FORGE_INGEST_SECRET".to_owned()

@@ -52,8 +52,6 @@ use writer::{Message, Plain, Writer};
 
 /// Commands that may wait for the writer; beyond that callers are told to come back.
 const INBOX_MAX: usize = 8_192;
-/// Rows of old events removed in one transaction.
-const PRUNE_EVENTS: u32 = 500;
 
 pub struct Sqlite {
     path: PathBuf,
@@ -74,7 +72,9 @@ pub fn open(
     observer: Arc<dyn Observer>,
 ) -> anyhow::Result<Arc<Sqlite>> {
     let connection = open::writer(path)?;
-    let side = SideFile::open(&side::path_beside(path), side::Limits::default())?;
+    let side_path = side::path_beside(path);
+    open::make_private(&side_path).with_context(|| format!("cannot make {}", side_path.display()))?;
+    let side = SideFile::open(&side_path, side::Limits::default())?;
     let readers =
         Readers::open(path).with_context(|| format!("cannot read the database {}", path.display()))?;
     let (inbox, receiver) = sync_channel(INBOX_MAX);
@@ -316,7 +316,7 @@ impl Store for Sqlite {
         let (tell, told) = oneshot::channel();
         self.write(Box::new(move |connection| {
             let mut prune = connection.prepare_cached(include_str!("sql/prune_events.sql"))?;
-            let _ = tell.send(prune.execute(params![before_ms, PRUNE_EVENTS])? > 0);
+            let _ = tell.send(prune.execute([before_ms])? > 0);
             Ok(())
         }))
         .await?;

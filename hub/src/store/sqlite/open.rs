@@ -33,15 +33,28 @@ pub(super) fn writer(path: &Path) -> anyhow::Result<Connection> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {} for the database", folder.display()))?;
     }
+    make_private(path)
+        .with_context(|| format!("cannot make the database {shown}; check the path and its permissions"))?;
     let fresh = std::fs::metadata(path).map_or(true, |meta| meta.len() == 0);
     if !fresh {
         check_header(path)?;
     }
     let mut connection = Connection::open(path)
         .with_context(|| format!("cannot open the database {shown}; check the path and its permissions"))?;
-    let result = recognise(&connection, path).and_then(|()| prepare(&mut connection, fresh));
-    result.map_err(|error| explain(error, path))?;
+    if !is_ours(&connection).map_err(|error| explain(error.into(), path))? {
+        bail!(
+            "{shown} is a SQLite database of another program; it was left as it is. Set SQLITE_PATH to another file"
+        );
+    }
+    prepare(&mut connection, fresh).map_err(|error| explain(error, path))?;
     Ok(connection)
+}
+
+/// Makes a file that is not there yet, for its owner's eyes only: jobs may hold anything. SQLite
+/// gives its log the same rights.
+pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map(drop)
 }
 
 pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
@@ -99,7 +112,7 @@ fn check_header(path: &Path) -> anyhow::Result<()> {
 /// Nothing is changed in a file before it is known to be ours, or to be empty. SQLite is asked,
 /// because what the file itself says is out of date while the newest pages are in the log: a hub
 /// may have been killed before the first of them was moved over.
-fn recognise(connection: &Connection, path: &Path) -> anyhow::Result<()> {
+fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
     connection.pragma_update(None, "busy_timeout", 5_000)?;
     // One look at all three: another program may be making the file right now.
     let look = connection.unchecked_transaction()?;
@@ -108,13 +121,7 @@ fn recognise(connection: &Connection, path: &Path) -> anyhow::Result<()> {
     let empty = application == 0
         && number("PRAGMA user_version")? == 0
         && number("SELECT count(*) FROM sqlite_schema")? == 0;
-    if !empty && application != i64::from(APPLICATION_ID) {
-        bail!(
-            "{} is a SQLite database of another program; it was left as it is. Set SQLITE_PATH to another file",
-            path.display()
-        );
-    }
-    Ok(())
+    Ok(empty || application == i64::from(APPLICATION_ID))
 }
 
 /// Turns write-ahead logging on; answers the mode that the file has now. Several programs may make
@@ -256,7 +263,7 @@ mod tests {
         std::fs::write(&text, "a letter, and a long one, but no database".repeat(9)).unwrap();
         for (path, why) in [(theirs, "of another program"), (text, "not a SQLite database")] {
             let before = std::fs::read(&path).unwrap();
-            let error = writer(&path).unwrap_err().to_string();
+            let error = format!("{:#}", writer(&path).unwrap_err());
             assert!(error.contains(why), "{error}");
             assert_eq!(std::fs::read(&path).unwrap(), before);
         }
