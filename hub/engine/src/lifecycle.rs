@@ -16,8 +16,8 @@ pub use crate::policy::{Circumstances, OnTimeout, Policy};
 
 /// How often in its life a job's budget may be given back.
 pub const GIVE_BACKS_MAX: u32 = 100;
-/// What the hub waits beyond `max_runtime_ms` before it acts itself.
-const RUNTIME_GRACE_MS: i64 = 30_000;
+/// What the hub waits at least beyond `max_runtime_ms` before it acts itself.
+pub const RUNTIME_GRACE_MS: i64 = 30_000;
 /// Progress is announced at most this often.
 const PROGRESS_EVERY_MS: i64 = 1_000;
 

@@ -10,8 +10,6 @@ mod readers;
 mod rows;
 mod save;
 pub mod side;
-#[cfg(test)]
-mod tests;
 mod view;
 mod writer;
 
@@ -26,7 +24,10 @@ use crate::clock::Clock;
 use anyhow::Context as _;
 use async_trait::async_trait;
 use bytes::Bytes;
-use forge_engine::{Command, Now, lifecycle::Policy};
+use forge_engine::{
+    Command, Now,
+    lifecycle::{Policy, RUNTIME_GRACE_MS},
+};
 use forge_shared::{
     JobId, JobType, NodeId, QueueName, WorkerId,
     event::Event,
@@ -269,7 +270,7 @@ impl Store for Sqlite {
         self.read(move |connection| {
             let mut jobs: Vec<i64> = connection
                 .prepare_cached(include_str!("sql/overdue_jobs.sql"))?
-                .query_map(params![now.mono_ms, prepare_ms, max], |row| row.get(0))?
+                .query_map(params![now.mono_ms, prepare_ms, max, RUNTIME_GRACE_MS], |row| row.get(0))?
                 .collect::<rusqlite::Result<_>>()?;
             let expired = connection
                 .prepare_cached(
