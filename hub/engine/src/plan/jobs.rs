@@ -89,10 +89,12 @@ impl Planner {
             let refuse = |refusal| Err(Refusal::InBatch { index, refusal: Box::new(refusal) });
             if let Some(Idempotency { key, body }) = &new.idempotency {
                 let known = self.known_job(key);
-                let earlier = known.as_ref().map(|(known, _)| known).or(own_keys.get(&**key).copied());
+                let earlier = known.map(|(known, _)| known).or(own_keys.get(&**key).copied());
                 match earlier {
                     Some(earlier) if earlier == body => continue,
-                    Some(_) => return refuse(Refusal::KeyReused { id: known.map(|(_, id)| id) }),
+                    Some(_) => {
+                        return refuse(Refusal::KeyReused { id: known.map(|(_, job)| job.id.clone()) });
+                    }
                     None => own_keys.insert(key, body),
                 };
             }
@@ -106,17 +108,16 @@ impl Planner {
     }
 
     /// The body and the job that an idempotency key stands for.
-    fn known_job(&self, key: &str) -> Option<([u8; 32], JobId)> {
+    fn known_job(&self, key: &str) -> Option<(&[u8; 32], &Job)> {
         let known = self.batch.set.keys.get(key)?.as_ref()?;
-        Some((known.body, self.batch.set.job(known.job)?.id.clone()))
+        Some((&known.body, self.batch.set.job(known.job)?))
     }
 
     fn enqueue_one(&mut self, new: &NewJob) -> Enqueued {
         if let Some(idempotency) = &new.idempotency
-            && let Some((_, id)) = self.known_job(&idempotency.key)
-            && let Some(job) = self.batch.set.by_id(&id).and_then(|seq| self.batch.set.job(seq))
+            && let Some((_, job)) = self.known_job(&idempotency.key)
         {
-            return Enqueued { id, status: job.status, created: false };
+            return Enqueued { id: job.id.clone(), status: job.status, created: false };
         }
         let now = self.batch.ctx.now.wall_ms;
         let seq = self.next_job;
@@ -161,7 +162,7 @@ impl Planner {
             self.lanes.insert(key, *entry);
         }
         self.count((job.queue.clone(), job.kind.clone(), job.status), 1);
-        self.batch.set.insert(job, new.spec.clone(), new.idempotency.clone());
+        self.batch.set.insert(job, new.spec.clone(), new.idempotency.clone(), new.id.is_some());
         if let Some(slot) = self.batch.set.slot(seq) {
             slot.laned = place;
         }

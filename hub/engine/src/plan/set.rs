@@ -59,9 +59,12 @@ impl WorkingSet {
         self.ids.entry(id.clone()).or_insert(None);
     }
 
-    pub(super) fn insert(&mut self, job: Job, spec: Spec, idempotency: Option<Idempotency>) {
+    /// `named`: the caller chose the id. Nobody else can name the job before it is answered.
+    pub(super) fn insert(&mut self, job: Job, spec: Spec, idempotency: Option<Idempotency>, named: bool) {
         let seq = job.seq;
-        self.ids.insert(job.id.clone(), Some(seq));
+        if named {
+            self.ids.insert(job.id.clone(), Some(seq));
+        }
         if let Some(Idempotency { key, body }) = &idempotency {
             self.keys.insert(key.clone(), Some(KnownKey { job: seq, body: *body }));
         }

@@ -2,7 +2,7 @@
 
 use axum::{
     extract::State,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode},
+    http::{HeaderName, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
 use forge_engine::{Command, Reply, command::Action};
@@ -24,7 +24,7 @@ use super::{
     json::{Body, Json},
     limits::{BATCH_BODY_BYTES_MAX, BATCH_JOBS_MAX, JOB_BODY_BYTES_MAX, LIST_DEFAULT, LIST_MAX, WAIT_MS_MAX},
     new_job,
-    query::{PathId, Query},
+    query::{Enqueueing, Key, PathId, Query},
 };
 use crate::store::Page;
 
@@ -58,10 +58,9 @@ pub fn router() -> OpenApiRouter<Arc<App>> {
 )]
 async fn enqueue(
     State(app): State<Arc<App>>,
-    headers: HeaderMap,
+    Key(key, _): Key<Enqueueing>,
     Body(new): Body<NewJob, JOB_BODY_BYTES_MAX>,
 ) -> ApiResult<Response> {
-    let key = headers.get("idempotency-key").map(new_job::header_key).transpose()?;
     let job = new_job::checked(new, key, app.hub.now_ms())?;
     let reply = app.hub.submit(Command::Enqueue(vec![job]), None).await.map_err(new_job::single)?;
     let Reply::Enqueued(answers) = reply else { return Err(ApiError::unexpected()) };

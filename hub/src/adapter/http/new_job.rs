@@ -1,6 +1,6 @@
 //! Checks a job before it is enqueued, and names the field that is wrong.
 
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::StatusCode;
 use forge_engine::{
     Refusal,
     command::{Due, Idempotency, NewJob as Checked},
@@ -93,13 +93,6 @@ pub(super) fn single(denied: Denied) -> ApiError {
         Denied::Refused(Refusal::InBatch { refusal, .. }) => (*refusal).into(),
         other => other.into(),
     }
-}
-
-pub(super) fn header_key(value: &HeaderValue) -> ApiResult<String> {
-    value
-        .to_str()
-        .map(str::to_owned)
-        .map_err(|_| ApiError::invalid("idempotency-key", "the header must be visible ASCII characters"))
 }
 
 pub(super) fn time(field: &str, at: i64) -> ApiResult<i64> {

@@ -6,7 +6,7 @@ use axum::{
 };
 use forge_shared::Invalid;
 use serde::de::DeserializeOwned;
-use std::{borrow::Cow, str::FromStr};
+use std::{borrow::Cow, marker::PhantomData, str::FromStr};
 
 use super::{
     error::{ApiError, ApiResult},
@@ -47,6 +47,43 @@ impl<T: FromStr<Err = Invalid>, S: Send + Sync> FromRequestParts<S> for PathId<T
             return Err(invalid_id("id", "the path has no id".into()));
         };
         text.parse().map(Self).map_err(|Invalid(why)| invalid_id(name, why.into()))
+    }
+}
+
+/// What a caller says to make a repeated call safe: the header that `N` names. Taking one header
+/// is cheaper than taking a copy of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key<N: KeyHeader>(pub Option<String>, pub PhantomData<N>);
+
+pub trait KeyHeader {
+    const NAME: &'static str;
+}
+
+/// `Idempotency-Key`, of producers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Enqueueing;
+
+impl KeyHeader for Enqueueing {
+    const NAME: &'static str = "idempotency-key";
+}
+
+/// `X-Idempotency-Key`, of workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reporting;
+
+impl KeyHeader for Reporting {
+    const NAME: &'static str = "x-idempotency-key";
+}
+
+impl<N: KeyHeader, S: Send + Sync> FromRequestParts<S> for Key<N> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> ApiResult<Self> {
+        let Some(value) = parts.headers.get(N::NAME) else { return Ok(Self(None, PhantomData)) };
+        let text = value
+            .to_str()
+            .map_err(|_| ApiError::invalid(N::NAME, "the header must be visible ASCII characters"))?;
+        Ok(Self(Some(text.to_owned()), PhantomData))
     }
 }
 

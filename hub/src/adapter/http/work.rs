@@ -2,7 +2,7 @@
 
 use axum::{
     extract::State,
-    http::{HeaderMap, StatusCode},
+    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use forge_engine::{
@@ -26,7 +26,7 @@ use super::{
     jobs,
     json::{Body, Json},
     limits::*,
-    query::PathId,
+    query::{Key, PathId, Reporting},
 };
 
 pub fn router() -> OpenApiRouter<Arc<App>> {
@@ -162,15 +162,9 @@ async fn result(
     State(app): State<Arc<App>>,
     caller: Caller,
     PathId(job): PathId<JobId>,
-    headers: HeaderMap,
+    Key(key, _): Key<Reporting>,
     Body(body): Body<request::JobResult, RESULT_BODY_BYTES_MAX>,
 ) -> ApiResult<Json<Reported>> {
-    let key = match headers.get("x-idempotency-key") {
-        None => None,
-        Some(value) => Some(value.to_str().map(str::to_owned).map_err(|_| {
-            ApiError::invalid("x-idempotency-key", "the header must be visible ASCII characters")
-        })?),
-    };
     let completion = completion(&body.result, body.result_hash, key, body.usage)?;
     let holder = holder(&app, &caller, body.worker_id, body.lease_id).await?;
     report_one(&app, Report { job, holder, outcome: Outcome::Completed(completion) }).await

@@ -7,10 +7,28 @@ use forge_shared::{
     job::Progress,
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// The positions of an event's fields. New fields are added at the end, with a default.
-#[derive(Serialize, Deserialize)]
+type Positions<'a> = (
+    u8,
+    i64,
+    Option<&'a JobId>,
+    Option<&'a JobType>,
+    Option<&'a QueueName>,
+    Option<&'a WorkerId>,
+    Option<u8>,
+    Option<u32>,
+    Option<u32>,
+    Option<i64>,
+    Option<i64>,
+    Option<i64>,
+    Option<&'a str>,
+    Option<&'a Progress>,
+);
+
+/// The same, read.
+#[derive(Deserialize)]
 struct Stored(
     u8,
     i64,
@@ -35,21 +53,21 @@ pub(super) fn encode(events: &[Event]) -> String {
         if at > 0 {
             text.push(b',');
         }
-        let stored = Stored(
+        let stored: Positions<'_> = (
             event.kind as u8,
             event.ts,
-            event.job_id.clone(),
-            event.job_type.clone(),
-            event.queue.clone(),
-            event.worker_id.clone(),
+            event.job_id.as_ref(),
+            event.job_type.as_ref(),
+            event.queue.as_ref(),
+            event.worker_id.as_ref(),
             event.status.map(|status| status as u8),
             event.attempt,
             event.attempts,
             event.wait_ms,
             event.run_ms,
             event.run_at,
-            event.reason.clone(),
-            event.progress.clone(),
+            event.reason.as_deref(),
+            event.progress.as_ref(),
         );
         serde_json::to_writer(&mut text, &stored).expect("an event is always JSON");
     }

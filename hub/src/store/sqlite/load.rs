@@ -43,8 +43,8 @@ pub(super) fn planner(connection: &Connection) -> rusqlite::Result<Loaded> {
 
 pub(super) fn found(connection: &Connection, needs: &Needs) -> rusqlite::Result<Found> {
     let mut found = Found::default();
+    let mut by_id = connection.prepare_cached(by_id())?;
     for id in &needs.ids {
-        let mut by_id = connection.prepare_cached(by_id())?;
         found.jobs.extend(by_id.query_row([id.as_str()], rows::job).optional()?);
     }
     for seq in &needs.jobs {

@@ -3,28 +3,35 @@
 use super::{event_log, rows};
 use forge_engine::{
     Job,
+    command::Completion,
+    job::Spec,
     plan::{Changes, Inserted},
 };
-use forge_shared::response::AuditEntry;
-use rusqlite::{Connection, params};
+use forge_shared::{Status, response::AuditEntry};
+use rusqlite::{Connection, Statement, params};
 
 pub(super) fn changes(connection: &Connection, changes: &Changes) -> rusqlite::Result<()> {
     // First: an id or a key that is freed may be taken again in the same batch.
     for (seq, _) in &changes.deleted {
         delete(connection, *seq)?;
     }
-    for inserted in &changes.inserted {
-        insert(connection, inserted)?;
+    if !changes.inserted.is_empty() {
+        insert(connection, &changes.inserted)?;
     }
-    for (job, lane) in &changes.updated {
-        update(connection, job, *lane)?;
+    if !changes.updated.is_empty() {
+        let mut statement = connection.prepare_cached(UPDATE)?;
+        for (job, lane) in &changes.updated {
+            update(&mut statement, job, *lane)?;
+        }
     }
-    for (seq, completion) in &changes.completions {
-        connection
-            .prepare_cached(
-                "INSERT INTO results (seq, result, hash, key, usage) VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?
-            .execute(params![seq, &*completion.result, completion.hash, completion.key, completion.usage])?;
+    if !changes.completions.is_empty() {
+        let mut statement = connection.prepare_cached(
+            "INSERT INTO results (seq, result, hash, key, usage) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        for (seq, completion) in &changes.completions {
+            let Completion { result, hash, key, usage } = completion;
+            statement.execute(params![seq, &**result, hash, key, usage])?;
+        }
     }
     for entry in &changes.entries {
         connection
@@ -104,14 +111,18 @@ pub(super) fn changes(connection: &Connection, changes: &Changes) -> rusqlite::R
     Ok(())
 }
 
-fn insert(connection: &Connection, inserted: &Inserted) -> rusqlite::Result<()> {
-    let Inserted { job, spec, idempotency, lane } = inserted;
-    connection
-        .prepare_cached(
-            "INSERT INTO jobs (seq, id, queue, type, priority, status, lane, created_at, run_at, max_attempts, \
-             max_runtime_ms, expires_at, backoff) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-        )?
-        .execute(params![
+/// Statements are prepared once a batch, not once a row.
+fn insert(connection: &Connection, inserted: &[Inserted]) -> rusqlite::Result<()> {
+    let mut jobs = connection.prepare_cached(
+        "INSERT INTO jobs (seq, id, queue, type, priority, status, lane, created_at, run_at, max_attempts, \
+         max_runtime_ms, expires_at, backoff) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    )?;
+    let mut specs = connection.prepare_cached(
+        "INSERT INTO specs (seq, params, tags, command, solver_url, solver_checksum) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for Inserted { job, spec, idempotency, lane } in inserted {
+        jobs.execute(params![
             job.seq,
             job.id.as_str(),
             job.queue.as_str(),
@@ -126,78 +137,66 @@ fn insert(connection: &Connection, inserted: &Inserted) -> rusqlite::Result<()> 
             job.expires_at,
             job.backoff.map(|backoff| serde_json::to_string(&backoff).expect("a backoff is always JSON")),
         ])?;
-    let tags = (!spec.tags.is_empty())
-        .then(|| serde_json::to_string(&spec.tags).expect("a list of strings is always JSON"));
-    connection
-        .prepare_cached(
-            "INSERT INTO specs (seq, params, tags, command, solver_url, solver_checksum) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        )?
-        .execute(params![
-            job.seq,
-            &*spec.params,
-            tags,
-            spec.command,
-            spec.solver_url,
-            spec.solver_checksum
-        ])?;
-    for tag in &spec.tags {
-        connection
-            .prepare_cached("INSERT OR IGNORE INTO tags (tag, seq) VALUES (?1, ?2)")?
-            .execute(params![tag, job.seq])?;
-    }
-    if let Some(idempotency) = idempotency {
-        connection
-            .prepare_cached("INSERT INTO idempotency (key, seq, body) VALUES (?1, ?2, ?3)")?
-            .execute(params![&*idempotency.key, job.seq, idempotency.body])?;
-    }
-    // A job can be claimed, cancelled or more in the batch that adds it.
-    if job.attempt > 0 || job.status != forge_shared::Status::Pending {
-        update(connection, job, *lane)?;
+        let tags = (!spec.tags.is_empty())
+            .then(|| serde_json::to_string(&spec.tags).expect("a list of strings is always JSON"));
+        let Spec { params, command, solver_url, solver_checksum, .. } = spec;
+        specs.execute(params![job.seq, &**params, tags, command, solver_url, solver_checksum])?;
+        for tag in &spec.tags {
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO tags (tag, seq) VALUES (?1, ?2)")?
+                .execute(params![tag, job.seq])?;
+        }
+        if let Some(idempotency) = idempotency {
+            connection
+                .prepare_cached("INSERT INTO idempotency (key, seq, body) VALUES (?1, ?2, ?3)")?
+                .execute(params![&*idempotency.key, job.seq, idempotency.body])?;
+        }
+        // A job can be claimed, cancelled or more in the batch that adds it.
+        if job.attempt > 0 || job.status != Status::Pending {
+            update(&mut *connection.prepare_cached(UPDATE)?, job, *lane)?;
+        }
     }
     Ok(())
 }
 
-fn update(connection: &Connection, job: &Job, lane: Option<u32>) -> rusqlite::Result<()> {
+const UPDATE: &str = "UPDATE jobs SET queue = ?2, priority = ?3, status = ?4, lane = ?5, run_at = ?6, expires_at = ?7, \
+     attempt = ?8, attempts = ?9, given_back = ?10, silent_expiries = ?11, history_len = ?12, \
+     cancel_requested = ?13, claimed_at = ?14, started_at = ?15, heartbeat_at = ?16, finished_at = ?17, \
+     progress_at = ?18, fail_reason = ?19, lease_id = ?20, lease_worker = ?21, lease_boot = ?22, \
+     lease_claim = ?23, lease_state = ?24, lease_granted = ?25, lease_until = ?26, lease_started = ?27 \
+     WHERE seq = ?1";
+
+fn update(statement: &mut Statement<'_>, job: &Job, lane: Option<u32>) -> rusqlite::Result<()> {
     let lease = job.lease.as_ref();
-    connection
-        .prepare_cached(
-            "UPDATE jobs SET queue = ?2, priority = ?3, status = ?4, lane = ?5, run_at = ?6, expires_at = ?7, \
-             attempt = ?8, attempts = ?9, given_back = ?10, silent_expiries = ?11, history_len = ?12, \
-             cancel_requested = ?13, claimed_at = ?14, started_at = ?15, heartbeat_at = ?16, finished_at = ?17, \
-             progress_at = ?18, fail_reason = ?19, lease_id = ?20, lease_worker = ?21, lease_boot = ?22, \
-             lease_claim = ?23, lease_state = ?24, lease_granted = ?25, lease_until = ?26, lease_started = ?27 \
-             WHERE seq = ?1",
-        )?
-        .execute(params![
-            job.seq,
-            job.queue.as_str(),
-            job.priority,
-            rows::status_number(job.status),
-            lane,
-            job.run_at,
-            job.expires_at,
-            job.attempt,
-            job.attempts,
-            job.given_back,
-            job.silent_expiries,
-            job.history_len,
-            job.cancel_requested,
-            job.claimed_at,
-            job.started_at,
-            job.heartbeat_at,
-            job.finished_at,
-            job.progress_at,
-            job.fail_reason,
-            lease.map(|lease| lease.id.as_str()),
-            lease.map(|lease| lease.worker.as_str()),
-            lease.and_then(|lease| lease.boot.as_ref()).map(|boot| boot.as_str()),
-            lease.and_then(|lease| lease.claim_id.as_ref()).map(|claim| claim.as_str()),
-            lease.map(|lease| rows::lease_state_number(lease.state)),
-            lease.map(|lease| lease.granted_ms),
-            lease.map(|lease| lease.until_ms),
-            lease.and_then(|lease| lease.started_ms),
-        ])?;
+    statement.execute(params![
+        job.seq,
+        job.queue.as_str(),
+        job.priority,
+        rows::status_number(job.status),
+        lane,
+        job.run_at,
+        job.expires_at,
+        job.attempt,
+        job.attempts,
+        job.given_back,
+        job.silent_expiries,
+        job.history_len,
+        job.cancel_requested,
+        job.claimed_at,
+        job.started_at,
+        job.heartbeat_at,
+        job.finished_at,
+        job.progress_at,
+        job.fail_reason,
+        lease.map(|lease| lease.id.as_str()),
+        lease.map(|lease| lease.worker.as_str()),
+        lease.and_then(|lease| lease.boot.as_ref()).map(|boot| boot.as_str()),
+        lease.and_then(|lease| lease.claim_id.as_ref()).map(|claim| claim.as_str()),
+        lease.map(|lease| rows::lease_state_number(lease.state)),
+        lease.map(|lease| lease.granted_ms),
+        lease.map(|lease| lease.until_ms),
+        lease.and_then(|lease| lease.started_ms),
+    ])?;
     Ok(())
 }
 
