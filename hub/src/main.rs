@@ -50,7 +50,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     tracing::info!(address = %service.address, version = env!("CARGO_PKG_VERSION"), "listening");
     greet(config, &service);
     if let Some(path) = &config.ready_file {
-        std::fs::write(path, service.address.to_string())
+        write_whole(path, &service.address.to_string())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let running = tokio::spawn(service.run());
@@ -72,6 +72,13 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         tracing::warn!("stopped before everything was finished; nothing acknowledged is lost");
     }
     Ok(())
+}
+
+/// Whoever waits for the file never sees half of it.
+fn write_whole(path: &std::path::Path, text: &str) -> std::io::Result<()> {
+    let unfinished = path.with_extension("unfinished");
+    std::fs::write(&unfinished, text)?;
+    std::fs::rename(unfinished, path)
 }
 
 /// Tells a person at the terminal (or whoever reads the output) what to do next.

@@ -36,6 +36,10 @@ use crate::events::Cursor;
 /// A filtered stream moves its reader's cursor at least this often.
 const CURSOR_EVERY: Duration = Duration::from_secs(15);
 
+/// A stream is written to at most this often: what happens in between goes out together, so that
+/// many watchers of a busy hub cost few system calls. The first event after a pause is sent at once.
+const PACE: Duration = Duration::from_millis(50);
+
 type Messages = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
 pub fn router() -> OpenApiRouter<Arc<App>> {
@@ -249,6 +253,7 @@ struct Watching {
     /// The last number the reader was told.
     told: u64,
     tell_again: Instant,
+    not_before: Instant,
 }
 
 async fn job_events(app: Arc<App>, wanted: Wanted, from: Option<(u64, u64)>) -> ApiResult<Messages> {
@@ -272,7 +277,8 @@ async fn job_events(app: Arc<App>, wanted: Wanted, from: Option<(u64, u64)>) -> 
     };
     let cursor = events.cursor(start);
     let tell_again = Instant::now() + CURSOR_EVERY;
-    let watching = Watching { wanted, newest, cursor, told: start, tell_again, app: app.clone() };
+    let not_before = Instant::now();
+    let watching = Watching { wanted, newest, cursor, told: start, tell_again, not_before, app: app.clone() };
     let later = stream::unfold(watching, |mut watching| async move {
         let message = watching.next().await?;
         Some((message, watching))
@@ -287,6 +293,7 @@ fn event_id(epoch: u64, seq: u64) -> String {
 impl Watching {
     /// The next piece of the stream; `None` ends it, and the reader comes back.
     async fn next(&mut self) -> Option<Bytes> {
+        sleep_until(self.not_before).await;
         loop {
             let batches = match self.app.hub.events.after(&*self.app.store, self.cursor.get()).await {
                 Ok(batches) => batches,
@@ -309,7 +316,11 @@ impl Watching {
                 let message = join(out);
                 if !message.is_empty() {
                     self.told = last.seq;
-                    self.tell_again = Instant::now() + CURSOR_EVERY;
+                    let now = Instant::now();
+                    self.tell_again = now + CURSOR_EVERY;
+                    // One who is behind gets the rest without a pause.
+                    let caught_up = last.seq >= self.app.hub.events.newest();
+                    self.not_before = if caught_up { now + PACE } else { now };
                     return Some(message);
                 }
                 continue;
