@@ -2,8 +2,14 @@
 
 use crate::kit::*;
 use forge_engine::{Command, Reply, command::Claim};
-use forge_hub::store::{Error, Page};
+use forge_hub::store::{Decided, Error, Page};
 use forge_shared::{Status, request::JobFilter};
+use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::Poll,
+};
 
 pub(super) async fn reopening_keeps_everything(mut rig: Rig) {
     let run = rig.add_and_run(new_job("runs"), "w").await;
@@ -24,25 +30,38 @@ pub(super) async fn reopening_keeps_everything(mut rig: Rig) {
     assert_eq!(rig.last_job().await.unwrap(), 4, "numbers go on");
 }
 
-pub(super) async fn closing_finishes_what_was_accepted(mut rig: Rig) {
-    let mut accepted = tokio::task::JoinSet::new();
-    for n in 0..200 {
-        let store = rig.store.clone();
-        let command = Command::Enqueue(vec![new_job(&format!("job-{n}"))]);
-        accepted.spawn(async move { store.submit(command, None).await });
-    }
+type Submission = Pin<Box<MaybeDone<BoxFuture<'static, Result<Decided, Error>>>>>;
+
+/// A command that the store has, whether it is answered yet or not.
+async fn sent(rig: &Rig, command: Command) -> Submission {
     let store = rig.store.clone();
+    let submit: BoxFuture<'static, _> = Box::pin(async move { store.submit(command, None).await });
+    let mut submission = Box::pin(maybe_done(submit));
+    poll_fn(|context| {
+        let _ = submission.as_mut().poll(context);
+        Poll::Ready(())
+    })
+    .await;
+    submission
+}
+
+pub(super) async fn closing_finishes_what_was_accepted(mut rig: Rig) {
+    let mut accepted = Vec::new();
+    for n in 0..200 {
+        accepted.push(sent(&rig, Command::Enqueue(vec![new_job(&format!("job-{n}"))])).await);
+    }
     let claim = Claim { wait: true, filter: filter(&["nothing"], &[]), ..rig.claim_of("w", 1) };
-    let waits = tokio::spawn(async move { store.submit(Command::Claim(claim), None).await });
-    // All of them are sent before this task goes on.
-    tokio::task::yield_now().await;
+    let mut waits = sent(&rig, Command::Claim(claim)).await;
     rig.close().await;
     let mut answered = 0;
-    while let Some(answer) = accepted.join_next().await {
-        assert!(matches!(answer.unwrap().unwrap(), Ok(Reply::Enqueued(_))));
+    for mut submission in accepted {
+        submission.as_mut().await;
+        let answer = submission.as_mut().take_output().unwrap().unwrap();
+        assert!(matches!(answer, Ok(Reply::Enqueued(_))));
         answered += 1;
     }
-    assert_eq!(waits.await.unwrap().unwrap(), Ok(Reply::Claimed(vec![])));
+    waits.as_mut().await;
+    assert_eq!(waits.as_mut().take_output().unwrap().unwrap(), Ok(Reply::Claimed(vec![])));
     rig.reopen().await;
     assert_eq!(rig.count_matching(JobFilter::default()).await.unwrap(), answered);
 }
