@@ -1,0 +1,1 @@
+//! Solvers, kept by their checksum.

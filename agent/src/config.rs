@@ -1,0 +1,1 @@
+//! Settings: flags, environment, a file.

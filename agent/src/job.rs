@@ -1,0 +1,1 @@
+//! One job from claim to outcome.

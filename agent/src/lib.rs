@@ -1,0 +1,14 @@
+//! The agent: makes outbound requests only, runs solvers as subprocesses, and never loses a
+//! result. It never listens.
+
+pub mod cache;
+pub mod config;
+pub mod doctor;
+pub mod hub;
+pub mod job;
+pub mod logs;
+pub mod metrics;
+pub mod outbox;
+pub mod runner;
+pub mod supervise;
+pub mod worker;

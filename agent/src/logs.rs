@@ -1,0 +1,1 @@
+//! A running job's log on its way to the hub.

@@ -1,0 +1,1 @@
+//! Outcomes on disk until the hub has them.

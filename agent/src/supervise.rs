@@ -1,0 +1,1 @@
+//! The process that starts a solver and leaves nothing of it behind.

@@ -1,0 +1,1 @@
+//! Registration, heartbeats, claims, slots.
