@@ -18,7 +18,7 @@ HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order)::/)
 .PHONY: help up test lint unit faults generated bench soak coverage fmt clean cargo tools
 
 help:
-	@echo 'make up         build the hub and start it on port $(PORT)'
+	@echo 'make up         build hub and agent, start both on this machine (port $(PORT)), run a sample job'
 	@echo 'make test       format, lints, all tests, generated files up to date'
 	@echo 'make bench      print speed and size figures (BENCH="--quick" for a minute of them)'
 	@echo 'make soak       kill the hub under load for DURATION=$(DURATION) seconds'
@@ -33,9 +33,8 @@ cargo:
 up: cargo
 	@if (exec 3<>/dev/tcp/127.0.0.1/$(PORT)) 2>/dev/null; then \
 	  echo 'Port $(PORT) is taken. Stop what listens there, or choose another: make up PORT=3001' >&2; exit 1; fi
-	@cargo build --release --bin forge-hub
-	@mkdir -p -m 700 $(DATA)
-	@cd $(DATA) && PORT=$(PORT) SQLITE_PATH="$${SQLITE_PATH:-./forge-fleet.sqlite}" exec ../target/release/forge-hub
+	@cargo build --release --bin forge-hub --bin forge-agent
+	@PORT=$(PORT) exec scripts/up
 
 test: tools lint faults unit generated
 
@@ -63,6 +62,7 @@ faults: cargo
 	cargo build -p forge-hub --bin forge-hub
 
 unit: cargo
+	cargo build -p forge-agent --bin forge-agent
 ifneq ($(NEXTEST),)
 	cargo nextest run --workspace
 	cargo test --workspace --doc
@@ -76,7 +76,7 @@ generated:
 	  echo 'Files in docs/ were generated anew: commit them.' >&2; exit 1; }
 
 bench: cargo
-	@cargo build --release -p forge-hub -p forge-bench
+	@cargo build --release -p forge-hub -p forge-agent -p forge-bench
 	@target/release/forge-bench $(BENCH)
 
 soak: cargo

@@ -1,14 +1,18 @@
 //! The agent: makes outbound requests only, runs solvers as subprocesses, and never loses a
 //! result. It never listens.
 
+pub mod backoff;
 pub mod cache;
 pub mod config;
 pub mod doctor;
+pub mod holdings;
 pub mod hub;
 pub mod job;
 pub mod logs;
 pub mod metrics;
 pub mod outbox;
+pub mod reporter;
 pub mod runner;
+pub mod shipping;
 pub mod supervise;
 pub mod worker;

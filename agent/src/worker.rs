@@ -1,1 +1,352 @@
-//! Registration, heartbeats, claims, slots.
+//! Registration, heartbeats, claims: what makes this machine a worker.
+
+use crate::{
+    backoff::{Backoff, fraction},
+    holdings::{Hold, Holdings, Why},
+    hub::{Failed, Hub, random_hex},
+    job::{Done, Workshop},
+    metrics,
+    outbox::{Outbox, Outcome},
+    reporter::HeldBack,
+    runner::{Settings, Slot},
+};
+use forge_shared::{
+    BootId, ClaimId, JobType, Phase,
+    request::{Claim, Free, Holding, Register, WorkerHeartbeat},
+    response::{ClaimedJob, LeaseAction, LeaseAnswer, WorkerOrder},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinSet,
+    time::Instant,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+const HEARTBEAT_EVERY: Duration = Duration::from_secs(10);
+const CLAIM_WAIT_MS: f64 = 25_000.0;
+/// A hub that answers "nothing" sooner than this does not wait for us.
+const ANSWERED_AT_ONCE: Duration = Duration::from_secs(1);
+/// After a definite no to a claim, which only a person can change.
+const REFUSED_PAUSE: Duration = Duration::from_secs(30);
+/// How long a leaving agent tries to tell its last outcomes; they are on disk in any case.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Whether this worker takes jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Run,
+    /// The hub wants it to finish and wait.
+    Drain,
+    /// It finishes and ends.
+    Leave,
+}
+
+pub struct Worker {
+    pub hub: Hub,
+    pub workshop: Workshop,
+    pub outbox: Outbox,
+    pub held_back: HeldBack,
+    pub runner: Settings,
+    pub boot: BootId,
+    /// What registering says, without what is held.
+    pub about: Register,
+    pub slots: u32,
+    pub types: Vec<JobType>,
+    pub poll_every: Duration,
+    pub grace: Duration,
+    pub mode: watch::Sender<Mode>,
+    pub holdings: Holdings,
+    /// Somebody else took this machine's name.
+    pub superseded: CancellationToken,
+    pub heartbeat_now: Notify,
+    /// Outcomes on their way to disk.
+    pub finishing: TaskTracker,
+}
+
+impl Worker {
+    /// Works until told to leave, and until then never gives up.
+    pub async fn run(self: Arc<Self>) {
+        let stop = CancellationToken::new();
+        let reporting = tokio::spawn(crate::reporter::run(
+            self.hub.clone(),
+            self.outbox.clone(),
+            self.held_back.clone(),
+            stop.clone(),
+        ));
+        let beating = tokio::spawn(self.clone().beat(stop.clone()));
+        let patience = tokio::spawn(self.clone().stop_what_takes_too_long(stop.clone()));
+        if self.registered().await {
+            let mut slots = JoinSet::new();
+            for _ in 0..self.slots {
+                slots.spawn(self.clone().serve());
+            }
+            while let Some(ended) = slots.join_next().await {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a slot ended");
+                }
+            }
+        }
+        self.finishing.close();
+        self.finishing.wait().await;
+        let told = tokio::time::timeout(LAST_WORDS, async {
+            while self.outbox.len() > 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+        if told.await.is_err() {
+            tracing::warn!(
+                outcomes = self.outbox.len(),
+                "outcomes are on disk and not told yet; they are sent when the agent starts again"
+            );
+        }
+        stop.cancel();
+        let _ = tokio::join!(reporting, beating, patience);
+    }
+
+    /// Registers, however long that takes. `false` when told to leave before.
+    async fn registered(&self) -> bool {
+        let mut backoff = Backoff::default();
+        let mut mode = self.mode.subscribe();
+        loop {
+            let answer = tokio::select! {
+                answer = self.register() => answer,
+                _ = mode.wait_for(|mode| *mode == Mode::Leave) => return false,
+            };
+            let Err(error) = answer else { return true };
+            let wait = match error {
+                Failed::Refused { .. } => REFUSED_PAUSE,
+                Failed::Later { .. } => backoff.next(error.wait()),
+            };
+            tracing::warn!(retry_in_ms = wait.as_millis() as u64, "not registered yet: {error}");
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                _ = mode.wait_for(|mode| *mode == Mode::Leave) => return false,
+            }
+        }
+    }
+
+    async fn register(&self) -> Result<(), Failed> {
+        let register = Register { holding: Some(self.holding()), ..self.about.clone() };
+        let answer = self.hub.register(&register).await?;
+        tracing::info!(worker.id = %self.hub.worker_id(), protocol = answer.protocol, "registered");
+        self.obey(answer.leases, answer.worker);
+        Ok(())
+    }
+
+    /// Every lease that is not told of yet.
+    fn holding(&self) -> Vec<Holding> {
+        let mut holding = self.holdings.list();
+        for lease_id in self.outbox.leases() {
+            if !holding.iter().any(|held| held.lease_id == lease_id) {
+                holding.push(Holding { lease_id, phase: Phase::Reporting });
+            }
+        }
+        holding
+    }
+
+    fn obey(&self, leases: Vec<LeaseAnswer>, order: WorkerOrder) {
+        for LeaseAnswer { lease_id, action } in leases {
+            match action {
+                LeaseAction::Keep => {}
+                LeaseAction::Cancel => self.holdings.stop(&lease_id, Why::Cancelled),
+                LeaseAction::Gone => self.holdings.stop(&lease_id, Why::Gone),
+            }
+        }
+        self.mode.send_if_modified(|mode| {
+            let wanted = match (*mode, order) {
+                (Mode::Leave, _) => Mode::Leave,
+                (_, WorkerOrder::Run) => Mode::Run,
+                (_, WorkerOrder::Drain) => Mode::Drain,
+            };
+            let changed = *mode != wanted;
+            if changed {
+                tracing::info!(?wanted, "the hub's order for this worker changed");
+            }
+            *mode = wanted;
+            changed
+        });
+    }
+
+    async fn beat(self: Arc<Self>, stop: CancellationToken) {
+        let mut away = false;
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(HEARTBEAT_EVERY) => {}
+                () = self.heartbeat_now.notified() => {}
+            }
+            let heartbeat = WorkerHeartbeat {
+                holding: self.holding(),
+                busy: u32::try_from(self.holdings.busy()).ok(),
+                rss_kb: metrics::own_rss_kb(),
+                outbox: u32::try_from(self.outbox.len()).ok(),
+                boot_id: Some(self.boot.clone()),
+            };
+            match self.hub.heartbeat(&heartbeat).await {
+                Ok(answer) => {
+                    if std::mem::take(&mut away) {
+                        tracing::info!("the hub is back");
+                    }
+                    self.obey(answer.leases, answer.worker);
+                }
+                Err(error) if error.status() == Some(404) => {
+                    tracing::info!("the hub does not know this worker; registering again");
+                    if let Err(error) = self.register().await {
+                        tracing::warn!("not registered: {error}");
+                    }
+                }
+                Err(error) if error.is("superseded_boot") => self.give_way(),
+                Err(error) => {
+                    if !std::mem::replace(&mut away, true) {
+                        tracing::warn!("no heartbeat; jobs go on running: {error}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Two agents with one name: the newer one has it.
+    fn give_way(&self) {
+        if !self.superseded.is_cancelled() {
+            tracing::error!(
+                worker.id = %self.hub.worker_id(),
+                "another agent has registered with this id; give each machine its own NODE_ID. This one finishes what it has and ends"
+            );
+            self.superseded.cancel();
+            self.mode.send_replace(Mode::Leave);
+        }
+    }
+
+    /// A worker that drains or leaves lets its jobs finish for a while, then gives them back.
+    async fn stop_what_takes_too_long(self: Arc<Self>, stop: CancellationToken) {
+        let mut mode = self.mode.subscribe();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                changed = mode.wait_for(|mode| *mode != Mode::Run) => if changed.is_err() { return },
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = mode.wait_for(|mode| *mode == Mode::Run) => continue,
+                () = tokio::time::sleep(self.grace) => self.holdings.stop_all(Why::Leaving),
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = mode.wait_for(|mode| *mode == Mode::Run) => {}
+            }
+        }
+    }
+
+    /// One slot: claims a job, runs it, claims again at once.
+    async fn serve(self: Arc<Self>) {
+        let mut mode = self.mode.subscribe();
+        let mut slot = None;
+        let mut backoff = Backoff::default();
+        loop {
+            match mode.wait_for(|mode| *mode != Mode::Drain).await.map(|mode| *mode) {
+                Ok(Mode::Run) => {}
+                _ => break,
+            }
+            // Ready before a job is claimed, so that a job never waits for it or dies of it.
+            if slot.is_none() {
+                match Slot::start(self.runner.clone()).await {
+                    Ok(started) => slot = Some(started),
+                    Err(error) => {
+                        tracing::error!("no job can be run here: {error:#}");
+                        tokio::time::sleep(backoff.next(None)).await;
+                        continue;
+                    }
+                }
+            }
+            let claimed = tokio::select! {
+                claimed = self.claim() => claimed,
+                // A request that is dropped gives back what it was about to get.
+                _ = mode.wait_for(|mode| *mode != Mode::Run) => continue,
+            };
+            let Some(claimed) = claimed else { continue };
+            backoff.reset();
+            let hold = self.holdings.add(claimed.lease_id.clone());
+            tracing::info!(job.id = %claimed.job.id, job.r#type = %claimed.job.kind, job.attempt = claimed.job.attempt, "job claimed");
+            let done = self.workshop.work(&mut slot, &claimed, &hold).await;
+            self.finish(claimed, done, hold);
+        }
+        if let Some(slot) = slot {
+            slot.close().await;
+        }
+    }
+
+    /// Asks for a job until there is one, or there is none for now. The same question has the same
+    /// id however often it is asked, so an answer that got lost is given again.
+    async fn claim(&self) -> Option<ClaimedJob> {
+        let mut backoff = Backoff::default();
+        let Ok(claim_id) = random_hex() else { return None };
+        let wait_ms = (CLAIM_WAIT_MS * (0.9 + 0.2 * fraction())) as u64;
+        let claim = Claim {
+            worker_id: self.hub.worker_id().clone(),
+            types: self.types.clone(),
+            queues: Vec::new(),
+            wait_ms: Some(wait_ms),
+            max: None,
+            free: Some(Free {
+                slots: Some(1),
+                cores: self.about.cores.map(f64::from),
+                ram_gb: self.about.ram_gb,
+            }),
+            claim_id: Some(ClaimId::trusted(claim_id)),
+            boot_id: Some(self.boot.clone()),
+        };
+        loop {
+            let asked = Instant::now();
+            match self.hub.claim(&claim).await {
+                Ok(Some(job)) => return Some(job),
+                Ok(None) => {
+                    if asked.elapsed() < ANSWERED_AT_ONCE {
+                        tokio::time::sleep(self.poll_every.mul_f64(0.75 + 0.5 * fraction())).await;
+                    }
+                    return None;
+                }
+                Err(error) if error.is("superseded_boot") => {
+                    self.give_way();
+                    return None;
+                }
+                Err(error) => {
+                    let wait = match error {
+                        Failed::Refused { .. } => REFUSED_PAUSE,
+                        Failed::Later { .. } => backoff.next(error.wait()),
+                    };
+                    tracing::warn!(retry_in_ms = wait.as_millis() as u64, "no job claimed: {error}");
+                    tokio::time::sleep(wait).await;
+                }
+            }
+        }
+    }
+
+    /// Brings an outcome to disk, in the background: the slot is free for the next job.
+    fn finish(self: &Arc<Self>, claimed: ClaimedJob, done: Done, hold: Hold) {
+        let worker = self.clone();
+        self.finishing.spawn(async move {
+            let Done { outcome, shipping } = done;
+            let Some(outcome) = outcome else { return };
+            hold.enter(Phase::Reporting);
+            worker.held_back.add(claimed.lease_id.clone());
+            worker.keep(&claimed, outcome).await;
+            if let Some(shipping) = shipping {
+                shipping.flushed().await;
+            }
+            worker.held_back.remove(&claimed.lease_id);
+            // From here on the outbox speaks for the lease.
+            drop(hold);
+        });
+    }
+
+    /// On disk when it returns, however long that takes; the lease is kept alive meanwhile.
+    async fn keep(&self, claimed: &ClaimedJob, outcome: Outcome) {
+        let mut backoff = Backoff::default();
+        while let Err(error) = self.outbox.put(outcome.clone()).await {
+            let wait = backoff.next(None);
+            tracing::error!(job.id = %claimed.job.id, retry_in_ms = wait.as_millis() as u64, "an outcome cannot be kept: {error}");
+            tokio::time::sleep(wait).await;
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Finds the hub's executable, and builds it when it is missing or older than its sources.
+//! Finds the executables, and builds one when it is missing or older than its sources.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,18 +10,23 @@ use std::{
 /// The hub built with the same profile as these tests.
 pub fn hub() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT
-        .get_or_init(|| {
-            let profile_dir = profile_dir();
-            let binary = profile_dir.join("forge-hub");
-            if is_stale(&binary) {
-                let target_dir =
-                    profile_dir.parent().expect("a profile's folder is inside the target folder");
-                build(target_dir, profile_dir.ends_with("release"), None);
-            }
-            binary
-        })
-        .clone()
+    BUILT.get_or_init(|| built("forge-hub", &["hub", "shared"])).clone()
+}
+
+/// The agent, likewise.
+pub fn agent() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("forge-agent", &["agent", "shared"])).clone()
+}
+
+fn built(name: &str, sources: &[&str]) -> PathBuf {
+    let profile_dir = profile_dir();
+    let binary = profile_dir.join(name);
+    if is_stale(&binary, sources) {
+        let target_dir = profile_dir.parent().expect("a profile's folder is inside the target folder");
+        build(name, target_dir, profile_dir.ends_with("release"), None);
+    }
+    binary
 }
 
 /// A hub that breaks one promise on purpose. `make faults` has built it already; otherwise it is
@@ -29,8 +34,8 @@ pub fn hub() -> PathBuf {
 pub fn faulty_hub(fault: &str) -> PathBuf {
     let target_dir = workspace().join("target").join("faults");
     let kept = target_dir.join(format!("forge-hub-{fault}"));
-    if is_stale(&kept) {
-        build(&target_dir, false, Some(fault));
+    if is_stale(&kept, &["hub", "shared"]) {
+        build("forge-hub", &target_dir, false, Some(fault));
         // The next fault's build replaces the file, so each keeps a copy.
         std::fs::copy(target_dir.join("debug").join("forge-hub"), &kept).expect("copy the faulty hub");
     }
@@ -55,9 +60,9 @@ fn profile_dir() -> PathBuf {
     }
 }
 
-fn build(target_dir: &Path, release: bool, fault: Option<&str>) {
+fn build(name: &str, target_dir: &Path, release: bool, fault: Option<&str>) {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(workspace()).args(["build", "-p", "forge-hub", "--bin", "forge-hub"]);
+    cargo.current_dir(workspace()).args(["build", "-p", name, "--bin", name]);
     cargo.arg("--target-dir").arg(target_dir);
     if release {
         cargo.arg("--release");
@@ -68,12 +73,12 @@ fn build(target_dir: &Path, release: bool, fault: Option<&str>) {
         cargo.env_remove("RUSTFLAGS").env_remove("RUSTC_WRAPPER").env_remove("RUSTC_WORKSPACE_WRAPPER");
     }
     let status = cargo.status().expect("run cargo");
-    assert!(status.success(), "building the hub failed ({fault:?})");
+    assert!(status.success(), "building {name} failed ({fault:?})");
 }
 
-fn is_stale(binary: &Path) -> bool {
+fn is_stale(binary: &Path, sources: &[&str]) -> bool {
     let Ok(built) = binary.metadata().and_then(|meta| meta.modified()) else { return true };
-    ["hub", "shared"].iter().any(|dir| newest(&workspace().join(dir)).is_some_and(|changed| changed > built))
+    sources.iter().any(|dir| newest(&workspace().join(dir)).is_some_and(|changed| changed > built))
 }
 
 fn newest(dir: &Path) -> Option<SystemTime> {

@@ -4,6 +4,7 @@
 //! The judges ([`history`], [`trace`]) are pure functions over what was recorded, with tests of
 //! their own that feed them broken recordings: a checker that cannot fail proves nothing.
 
+pub mod agent;
 pub mod binary;
 pub mod history;
 pub mod hub;

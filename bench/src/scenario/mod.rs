@@ -1,5 +1,6 @@
 //! The scenarios, by what they measure.
 
+mod agent;
 mod enqueue;
 mod latency;
 mod lifecycle;
@@ -40,7 +41,7 @@ impl Effort {
     };
 }
 
-pub const NAMES: [&str; 6] = ["store", "enqueue", "lifecycle", "latency", "memory", "scale"];
+pub const NAMES: [&str; 7] = ["store", "enqueue", "lifecycle", "latency", "memory", "scale", "agent"];
 
 pub async fn run(name: &str, effort: Effort) -> anyhow::Result<()> {
     match name {
@@ -49,6 +50,7 @@ pub async fn run(name: &str, effort: Effort) -> anyhow::Result<()> {
         "lifecycle" => Box::pin(lifecycle::run(effort)).await,
         "latency" => Box::pin(latency::run(effort)).await,
         "memory" => Box::pin(memory::run(effort)).await,
+        "agent" => Box::pin(agent::run(effort)).await,
         "scale" => Box::pin(scale::run(effort)).await,
         other => anyhow::bail!("there is no scenario '{other}'; there are {}", NAMES.join(", ")),
     }

@@ -1,5 +1,6 @@
 //! The real hub, driven from outside.
 
+mod agent;
 mod api;
 mod bad_input;
 mod controls;

@@ -1,0 +1,120 @@
+//! The hub goes away and comes back; the agent dies and comes back. No outcome is lost or doubled.
+
+use super::{end_of, hub_on_a_fixed_port, script};
+use forge_tests::{
+    agent::{Agent, AgentOptions, until_exists},
+    hub::Hub,
+};
+use serde_json::json;
+use std::{fs, path::Path};
+
+#[tokio::test]
+async fn agent_waits_for_a_hub_that_is_not_there_yet() {
+    let mut hub = hub_on_a_fixed_port().await;
+    hub.kill9().await;
+    let agent = Agent::start(&hub, AgentOptions::default());
+    agent.until_log("not registered yet").await;
+    hub.restart().await;
+    let job = script(&hub, "echo 1").await;
+    let id = hub.enqueue(job).await;
+    assert_eq!(end_of(&hub, &id).await["result"], json!(1));
+}
+
+/// A solver that says when it runs, and ends when it is told to.
+fn steered(dir: &Path) -> String {
+    let dir = dir.display();
+    format!("echo run >> {dir}/runs; touch {dir}/started; while ! test -e {dir}/go; do sleep 0.05; done; echo 7")
+}
+
+fn runs(dir: &Path) -> usize {
+    fs::read_to_string(dir.join("runs")).unwrap_or_default().lines().count()
+}
+
+#[tokio::test]
+async fn job_goes_on_while_the_hub_is_away_and_its_result_arrives_when_it_is_back() {
+    let mut hub = hub_on_a_fixed_port().await;
+    let agent = Agent::start(&hub, AgentOptions::default());
+    let dir = agent.dir();
+    let job = script(&hub, &steered(dir.path())).await;
+    let id = hub.enqueue(job).await;
+    until_exists(&dir.path().join("started")).await;
+    hub.kill9().await;
+    fs::write(dir.path().join("go"), "").unwrap();
+    agent.until_log("outcomes wait").await;
+    hub.restart().await;
+    let job = end_of(&hub, &id).await;
+    assert_eq!((&job["status"], &job["result"], &job["attempt"]), (&json!("completed"), &json!(7), &json!(1)));
+    assert_eq!(runs(dir.path()), 1);
+}
+
+#[tokio::test]
+async fn outcome_on_disk_survives_the_agents_death() {
+    let mut hub = hub_on_a_fixed_port().await;
+    let mut agent = Agent::start(&hub, AgentOptions::default());
+    let dir = agent.dir();
+    let job = script(&hub, &steered(dir.path())).await;
+    let id = hub.enqueue(job).await;
+    until_exists(&dir.path().join("started")).await;
+    hub.kill9().await;
+    fs::write(dir.path().join("go"), "").unwrap();
+    agent.until_log("outcomes wait").await;
+    agent.kill9().await;
+    hub.restart().await;
+    agent.start_again();
+    let job = end_of(&hub, &id).await;
+    assert_eq!((&job["result"], &job["attempt"]), (&json!(7), &json!(1)), "{job}");
+    assert_eq!(runs(dir.path()), 1);
+}
+
+#[tokio::test]
+async fn killed_agent_leaves_nothing_running_and_its_job_is_run_again() {
+    let hub = Hub::new().await;
+    let mut agent = Agent::start(&hub, AgentOptions::default());
+    let dir = agent.dir();
+    let lines = format!(
+        "echo run >> {0}/runs; test $(wc -l < {0}/runs) = 2 && echo 8 && exit; setsid sleep 5151 & touch {0}/started; sleep 5151",
+        dir.path().display()
+    );
+    let job = script(&hub, &lines).await;
+    let id = hub.enqueue(job).await;
+    until_exists(&dir.path().join("started")).await;
+    agent.kill9().await;
+    forge_tests::agent::until_gone("sleep 5151", dir.path()).await;
+    agent.start_again();
+    let job = end_of(&hub, &id).await;
+    assert_eq!((&job["status"], &job["result"]), (&json!("completed"), &json!(8)), "{job}");
+    assert_eq!(runs(dir.path()), 2);
+}
+
+#[tokio::test]
+async fn hub_that_forgot_the_worker_is_told_again() {
+    let hub = Hub::new().await;
+    let agent = Agent::start(&hub, AgentOptions::default());
+    agent.until_log("\"registered\"").await;
+    hub.delete("/api/workers/machine").await.expect(204);
+    agent.until_log("registering again").await;
+    let job = script(&hub, "echo 1").await;
+    let id = hub.enqueue(job).await;
+    assert_eq!(end_of(&hub, &id).await["result"], json!(1));
+}
+
+#[tokio::test]
+async fn result_waits_out_a_revoked_token() {
+    let hub = Hub::new().await;
+    let (token_id, token) = hub.token("worker").await;
+    let mut agent = Agent::start(&hub, AgentOptions::default().token(&token));
+    let dir = agent.dir();
+    let job = script(&hub, &steered(dir.path())).await;
+    let id = hub.enqueue(job).await;
+    until_exists(&dir.path().join("started")).await;
+    hub.delete(&format!("/api/tokens/{token_id}")).await.expect(204);
+    fs::write(dir.path().join("go"), "").unwrap();
+    agent.until_log("does not accept this token").await;
+    agent.until_log("outcomes wait").await;
+    agent.kill9().await;
+    let (_, token) = hub.token("worker").await;
+    agent.options = agent.options.clone().token(&token);
+    agent.start_again();
+    let job = end_of(&hub, &id).await;
+    assert_eq!((&job["result"], &job["attempt"]), (&json!(7), &json!(1)), "{job}");
+}

@@ -1,0 +1,49 @@
+//! The real agent against the real hub.
+
+mod away;
+mod leaving;
+mod solvers;
+mod work;
+
+use forge_tests::hub::{Hub, Options};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::net::TcpListener;
+
+/// A hub that comes back on the same port.
+async fn hub_on_a_fixed_port() -> Hub {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
+    Hub::start(Options::default().env("PORT", &port.to_string())).await
+}
+
+/// Puts a program into the hub's store and answers its checksum.
+async fn upload(hub: &Hub, program: impl AsRef<[u8]>) -> String {
+    let program = program.as_ref().to_vec();
+    let checksum = data_encoding::HEXLOWER.encode(&Sha256::digest(&program));
+    let put = hub.client().put(hub.url(&format!("/api/solvers/{checksum}"))).body(program);
+    let answer = hub.send(put).await;
+    assert!(matches!(answer.status, 200 | 201), "{}", answer.text());
+    checksum
+}
+
+/// A shell script in the hub's store, as a job that runs it.
+async fn script(hub: &Hub, lines: &str) -> Value {
+    let checksum = upload(hub, format!("#!/bin/sh\n{lines}\n")).await;
+    json!({"type": "script", "solver_checksum": checksum})
+}
+
+/// The job when it has ended.
+async fn end_of(hub: &Hub, id: &str) -> Value {
+    let job = hub.get(&format!("/api/jobs/{id}?wait_ms=45000")).await.expect(200);
+    let status = job["status"].as_str().expect("a status");
+    assert!(["completed", "failed", "quarantined"].contains(&status), "the job should have ended: {job}");
+    job
+}
+
+/// Runs a script as a job to its end.
+async fn run_script(hub: &Hub, lines: &str) -> Value {
+    let mut job = script(hub, lines).await;
+    job["max_attempts"] = json!(1);
+    let id = hub.enqueue(job).await;
+    end_of(hub, &id).await
+}
