@@ -19,7 +19,7 @@ use super::checksum::{Checksum, hash_rest};
 const TOUCH_EVERY: Duration = Duration::from_secs(60);
 /// A server has most likely replaced the file by then.
 const PART_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
-const EXECUTABLE: u32 = 0o500;
+pub(super) const EXECUTABLE: u32 = 0o500;
 
 pub(super) struct Folder {
     path: PathBuf,
@@ -175,10 +175,8 @@ impl Folder {
 
     /// Puts a finished, closed part in place. Its turn must be ours.
     pub(super) fn publish(&self, checksum: &Checksum) -> io::Result<()> {
-        let part = self.part(checksum);
-        fs::set_permissions(&part, Permissions::from_mode(EXECUTABLE))?;
         self.forget(checksum);
-        fs::rename(&part, self.solver(checksum))?;
+        fs::rename(self.part(checksum), self.solver(checksum))?;
         remove(&self.part_origin(checksum))?;
         File::open(&self.path)?.sync_all()
     }
@@ -199,17 +197,25 @@ impl Folder {
         remove(&self.part(checksum))
     }
 
-    /// Evicts what was used longest ago until `bytes` more fit, sparing `keep` and everything in use.
+    /// Evicts what was used longest ago until `bytes` more fit under the limit and on the disk, sparing `keep`
+    /// and everything in use.
     pub(super) fn make_room(&self, bytes: u64, keep: Option<&Checksum>) -> io::Result<()> {
         let mut entries = self.entries()?;
         let mut total = entries.iter().map(|entry| entry.bytes).sum::<u64>().saturating_add(bytes);
+        entries.retain(|entry| Some(&entry.checksum) != keep);
         entries.sort_by_key(|entry| entry.last_used);
-        for entry in entries.iter().filter(|entry| Some(&entry.checksum) != keep) {
-            if total <= self.total_max {
+        let mut free = self.free_bytes();
+        if entries.iter().fold(free, |sum, entry| sum.saturating_add(entry.bytes)) < bytes {
+            // What does not fit on the empty disk shall not empty it for nothing.
+            free = u64::MAX;
+        }
+        for entry in entries {
+            if total <= self.total_max && free >= bytes {
                 return Ok(());
             }
-            if self.evict(entry)? {
+            if self.evict(&entry)? {
                 total -= entry.bytes;
+                free = free.saturating_add(entry.bytes);
                 tracing::info!(solver = %entry.checksum, bytes = entry.bytes, "evicted a solver from the cache");
             }
         }
@@ -217,6 +223,16 @@ impl Folder {
             tracing::warn!(total, limit = self.total_max, "the solvers in use exceed the cache's size limit");
         }
         Ok(())
+    }
+
+    /// As much as anyone could want where the file system does not say.
+    fn free_bytes(&self) -> u64 {
+        // The counts are 32 bits wide on some systems.
+        fn wide(count: impl Into<u64>) -> u64 {
+            count.into()
+        }
+        nix::sys::statvfs::statvfs(&self.path)
+            .map_or(u64::MAX, |disk| wide(disk.blocks_available()).saturating_mul(wide(disk.fragment_size())))
     }
 
     fn evict(&self, entry: &Entry) -> io::Result<bool> {
@@ -332,5 +348,41 @@ fn lock_shared(file: &File) -> io::Result<()> {
     match file.lock_shared() {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    #[test]
+    fn solver_is_known_as_verified_after_its_use_time_was_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::open(dir.path().to_owned(), 1000).unwrap();
+        let checksum = Checksum::of(Sha256::new_with_prefix("solver"));
+        let path = folder.solver(&checksum);
+        fs::write(&path, "solver").unwrap();
+        let long_ago = SystemTime::now() - 10 * TOUCH_EVERY;
+        File::open(&path).unwrap().set_times(fs::FileTimes::new().set_accessed(long_ago)).unwrap();
+
+        drop(folder.pin(&checksum).unwrap().unwrap());
+        let meta = fs::metadata(&path).unwrap();
+        assert!(meta.accessed().unwrap() > long_ago + TOUCH_EVERY);
+        assert_eq!(folder.known()[&checksum].verified, Some(Stamp::of(&meta)));
+    }
+
+    #[test]
+    fn turn_is_had_by_one_at_a_time_and_leaves_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, other] = [(), ()].map(|()| Folder::open(dir.path().to_owned(), 1000).unwrap());
+        let checksum = Checksum::of(Sha256::new());
+        let turn = one.try_turn(&checksum).unwrap();
+        assert!(turn.is_some());
+        assert!(other.try_turn(&checksum).unwrap().is_none());
+        drop(turn);
+        assert!(other.try_turn(&checksum).unwrap().is_some());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

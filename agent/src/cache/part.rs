@@ -1,8 +1,8 @@
 //! A solver on its way: hashed as it is written, and kept for the next attempt if its version has a name.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::checksum::{Checksum, hash_rest};
-use super::folder::{Folder, Turn};
+use super::folder::{EXECUTABLE, Folder, Turn};
 
 /// How many chunks of a body may wait for the disk.
 const CHUNKS_WAITING_MAX: usize = 16;
@@ -31,14 +31,14 @@ pub(super) struct Part {
 impl Part {
     /// Takes up what an earlier download left, or begins anew.
     pub(super) fn open(folder: &Folder, checksum: &Checksum, turn: Turn) -> io::Result<Self> {
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(folder.part(checksum))?;
+        let mut file = match open(&folder.part(checksum)) {
+            // Complete and about to get its name when its writer died.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                folder.remove_part(checksum)?;
+                open(&folder.part(checksum))?
+            }
+            opened => opened?,
+        };
         let version_path = folder.part_origin(checksum);
         let version = read_version(&version_path)?;
         let (hasher, length) = if version.is_some() {
@@ -90,9 +90,16 @@ impl Part {
 
     /// The data is on the disk and the file closed, so that it can be executed.
     pub(super) fn close(self) -> io::Result<Turn> {
+        self.file.set_permissions(Permissions::from_mode(EXECUTABLE))?;
         self.file.sync_all()?;
         Ok(self.turn)
     }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true);
+    options.mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
 fn read_version(path: &Path) -> io::Result<Option<String>> {
