@@ -1,1 +1,0 @@
-//! Solvers, kept by their checksum.
