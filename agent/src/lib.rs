@@ -11,4 +11,5 @@ pub mod metrics;
 pub mod outbox;
 pub mod runner;
 pub mod supervise;
+mod sys;
 pub mod worker;
