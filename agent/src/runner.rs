@@ -72,7 +72,7 @@ pub struct Run {
     /// In bytes, for each process of the job.
     pub memory_max: Option<u64>,
     pub max_runtime: Option<Duration>,
-    /// To run in instead of a fresh folder; it is never removed.
+    /// To run in instead of a fresh folder; absolute, and never removed.
     pub work_dir: Option<PathBuf>,
 }
 
@@ -153,7 +153,8 @@ impl Slot {
     /// Runs a job to its end, and until nothing that it started is left. What it writes to standard error goes to
     /// `log` as it comes; what does not fit there is dropped, and a line says how much that was.
     ///
-    /// An error means that the supervisor is lost, and this slot with it.
+    /// An error means that the supervisor is lost, and this slot with it. So is a slot whose run was dropped
+    /// halfway: drop it, too, to end what it runs.
     pub async fn run(
         &mut self,
         run: Run,

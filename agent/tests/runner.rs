@@ -240,12 +240,12 @@ async fn the_supervisor_itself_does_not_know_the_agents_environment() {
 
 #[tokio::test]
 async fn the_solver_starts_with_limits_no_blocked_signals_and_only_its_own_files() {
-    let script = "ulimit -c; ulimit -n; grep SigBlk /proc/$$/status; ls /proc/$$/fd";
+    let script = "ulimit -c; ulimit -n; ls /proc/$$/fd; exec grep SigBlk /proc/self/status";
     let mut bench = Bench::new();
     bench.settings.open_files = 77;
     let (finished, log) = bench.shell(script).await;
     assert_eq!(text(&log), "");
-    assert_eq!(text(&finished.stdout), "0\n77\nSigBlk:\t0000000000000000\n0\n1\n2\n");
+    assert_eq!(text(&finished.stdout), "0\n77\n0\n1\n2\nSigBlk:\t0000000000000000\n");
 }
 
 #[tokio::test]
@@ -399,6 +399,21 @@ async fn a_process_that_forks_to_get_away_is_caught() {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("read");
     assert_eq!(children, "");
     slot.close().await;
+}
+
+#[tokio::test]
+async fn a_process_whose_first_thread_has_ended_is_not_taken_for_a_zombie() {
+    let end_this_thread = libc::SYS_exit;
+    let script = format!(
+        "import ctypes, signal, threading, time; \
+         signal.signal(signal.SIGTERM, signal.SIG_IGN); \
+         threading.Thread(target=time.sleep, args=(600,)).start(); \
+         ctypes.CDLL(None).syscall({end_this_thread}, 0)"
+    );
+    let bench = Bench::new();
+    let run = Run { max_runtime: Some(Duration::from_millis(500)), ..program(&["python3", "-c", &script]) };
+    let (finished, log) = bench.run(run).await;
+    assert_eq!(finished.ended, Ended::TimedOut, "{}", text(&log));
 }
 
 #[tokio::test]

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit};
@@ -47,10 +47,10 @@ pub(super) struct Attempt {
 }
 
 enum Ending {
-    /// SIGTERM has been sent.
+    /// SIGTERM has been sent. Without a time to kill, the grace is longer than the clock can count.
     Asked {
         seen: HashSet<Identity>,
-        kill_at: Instant,
+        kill_at: Option<Instant>,
     },
     Killing {
         again_at: Instant,
@@ -101,7 +101,7 @@ impl Attempt {
             seen.insert(process.identity);
             ask(process.identity);
         });
-        self.ending = Some(Ending::Asked { seen, kill_at: now + grace });
+        self.ending = Some(Ending::Asked { seen, kill_at: now.checked_add(grace) });
     }
 
     pub(super) fn reap(&mut self) {
@@ -151,7 +151,7 @@ impl Attempt {
             self.end_because(Ended::TimedOut, now);
         }
         let pause = match &self.ending {
-            Some(Ending::Asked { kill_at, .. }) if *kill_at <= now => KILL_AGAIN_FIRST,
+            Some(Ending::Asked { kill_at: Some(at), .. }) if *at <= now => KILL_AGAIN_FIRST,
             Some(Ending::Killing { again_at, pause }) if *again_at <= now => (*pause * 2).min(KILL_AGAIN_MAX),
             _ => return,
         };
@@ -161,7 +161,7 @@ impl Attempt {
 
     pub(super) fn wake_at(&self) -> Option<Instant> {
         match &self.ending {
-            Some(Ending::Asked { kill_at, .. }) => Some(*kill_at),
+            Some(Ending::Asked { kill_at, .. }) => *kill_at,
             Some(Ending::Killing { again_at, .. }) => Some(*again_at),
             None => self.times_out_at(),
         }
@@ -200,20 +200,8 @@ impl Attempt {
 
     pub(super) fn finish(mut self, to_agent: &mut ToAgent) {
         // The end of the pipes is not waited for: their other ends may have been passed to a stranger.
-        let mut left = LEFT_IN_PIPE_MAX;
-        while let length @ 1.. = self.read_stdout(to_agent) {
-            left = left.saturating_sub(length);
-            if left == 0 {
-                break;
-            }
-        }
-        let mut left = LEFT_IN_PIPE_MAX;
-        while let length @ 1.. = self.read_stderr(to_agent) {
-            left = left.saturating_sub(length);
-            if left == 0 {
-                break;
-            }
-        }
+        drain(|| self.read_stdout(to_agent));
+        drain(|| self.read_stderr(to_agent));
         remove_folder(&self.job, to_agent);
         let ended_at = self.solver_exit.map_or_else(Instant::now, |(_, at)| at);
         let usage = Usage {
@@ -266,12 +254,26 @@ fn spawn(job: &Job, params: Option<&[u8]>) -> Result<(i32, ChildStdout, ChildStd
     command.current_dir(work_dir).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     sys::confine(&mut command, limits(job).map_err(|error| format!("cannot read the limits: {error}"))?);
     let cannot_start = |error| format!("cannot start {}: {error}", Path::new(program).display());
-    let mut child = command.spawn().map_err(cannot_start)?;
+    let mut child = spawn_when_not_busy(&mut command).map_err(cannot_start)?;
     let stdout = child.stdout.take().expect("it was asked for");
     let stderr = child.stderr.take().expect("it was asked for");
     never_block(&stdout).and_then(|()| never_block(&stderr)).expect("a pipe that was just made has flags");
     let pid = i32::try_from(child.id()).expect("pids are positive");
     Ok((pid, stdout, stderr))
+}
+
+/// A program that was just written counts as busy while a process that the agent is starting at that moment, and
+/// that has not yet become another program, still shares the agent's files.
+fn spawn_when_not_busy(command: &mut Command) -> io::Result<Child> {
+    const TRIES: usize = 20;
+    const PAUSE: Duration = Duration::from_millis(5);
+    for _ in 1..TRIES {
+        match command.spawn() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::sleep(PAUSE),
+            spawned => return spawned,
+        }
+    }
+    command.spawn()
 }
 
 /// Memory is limited as private writable memory, not as address space: runtimes such as those of Go, Java and
@@ -306,6 +308,15 @@ fn read<P: Read>(pipe: &mut Option<P>, chunk: &mut [u8]) -> usize {
                 return 0;
             }
         }
+    }
+}
+
+fn drain(mut read: impl FnMut() -> usize) {
+    let mut drained = 0;
+    while drained < LEFT_IN_PIPE_MAX
+        && let length @ 1.. = read()
+    {
+        drained += length;
     }
 }
 

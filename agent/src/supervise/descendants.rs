@@ -21,7 +21,6 @@ pub(super) struct Identity {
 pub(super) struct Process {
     pub(super) identity: Identity,
     pub(super) parent: i32,
-    ended: bool,
 }
 
 impl Process {
@@ -33,17 +32,16 @@ impl Process {
     fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
         let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
         let mut fields = str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
-        let state = fields.next()?;
-        let parent = fields.next()?.parse().ok()?;
+        let parent = fields.nth(1)?.parse().ok()?;
         // The start time is field 22 of the manual's count, and the parent was field 4.
         let start_ticks = fields.nth(17)?.parse().ok()?;
-        let ended = matches!(state, "Z" | "X");
-        Some(Self { identity: Identity { pid, start_ticks }, parent, ended })
+        Some(Self { identity: Identity { pid, start_ticks }, parent })
     }
 }
 
-/// Calls `visit` for each living descendant as soon as it is known to be one: a process that forks and ends all
-/// the time would be gone by the end of the walk.
+/// Calls `visit` for each descendant as soon as it is known to be one: a process that forks and ends all the time
+/// would be gone by the end of the walk. Zombies are visited, too: one whose first thread alone has ended looks
+/// the same, and its other threads still run.
 pub(super) fn each(root: i32, mut visit: impl FnMut(&Process)) {
     let Ok(entries) = fs::read_dir("/proc") else { return };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -52,9 +50,7 @@ pub(super) fn each(root: i32, mut visit: impl FnMut(&Process)) {
     for process in pids.filter_map(Process::read) {
         if tree.contains(&process.parent) {
             tree.insert(process.identity.pid);
-            if !process.ended {
-                visit(&process);
-            }
+            visit(&process);
         } else {
             undecided.push(process);
         }
@@ -66,9 +62,7 @@ pub(super) fn each(root: i32, mut visit: impl FnMut(&Process)) {
             let below = tree.contains(&process.parent);
             if below {
                 tree.insert(process.identity.pid);
-                if !process.ended {
-                    visit(process);
-                }
+                visit(process);
             }
             !below
         });
@@ -117,7 +111,7 @@ mod tests {
     #[test]
     fn a_name_full_of_parentheses_does_not_shift_the_fields() {
         let stat = b"42 (a) R 1 (\xff) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9876 1000 100\n";
-        let expected = Process { identity: Identity { pid: 42, start_ticks: 9876 }, parent: 7, ended: false };
+        let expected = Process { identity: Identity { pid: 42, start_ticks: 9876 }, parent: 7 };
         assert_eq!(Process::parse(42, stat), Some(expected));
     }
 
