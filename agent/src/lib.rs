@@ -15,4 +15,5 @@ pub mod reporter;
 pub mod runner;
 pub mod shipping;
 pub mod supervise;
+mod sys;
 pub mod worker;
