@@ -22,7 +22,14 @@ pub struct Config {
     pub hub_url: String,
 
     /// The token to speak to the hub with; a worker's token is enough.
-    #[arg(long, env = "FORGE_INGEST_SECRET", hide_env_values = true, global = true, default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        env = "FORGE_INGEST_SECRET",
+        hide_env_values = true,
+        global = true,
+        default_value = "",
+        hide_default_value = true
+    )]
     pub ingest_secret: Token,
 
     /// This machine's id: letters, digits, '-' and '_', at most 64. The host name when left out.
@@ -180,7 +187,10 @@ fn hub_url(text: &str) -> Result<String, String> {
         return Err("it must begin with https:// or http://".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
-        return Err("it must not hold a user, a password or a query; the token goes into FORGE_INGEST_SECRET".to_owned());
+        return Err(
+            "it must not hold a user, a password or a query; the token goes into FORGE_INGEST_SECRET"
+                .to_owned(),
+        );
     }
     Ok(text.trim_end_matches('/').to_owned())
 }
@@ -287,7 +297,10 @@ mod tests {
 
     #[test]
     fn every_setting_is_a_flag_and_an_environment_name() {
-        for arg in Config::command().get_arguments().filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version")) {
+        for arg in Config::command()
+            .get_arguments()
+            .filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version"))
+        {
             assert!(arg.get_env().is_some() && arg.get_long().is_some(), "{}", arg.get_id());
             assert!(arg.get_help().is_some(), "{}", arg.get_id());
         }

@@ -3,6 +3,7 @@
 use crate::{
     config::Config,
     hub::{self, Hub, explain},
+    tls::Trust,
 };
 use std::{
     fs,
@@ -57,7 +58,7 @@ pub async fn examine(config: &Config) -> anyhow::Result<ExitCode> {
         true => report.good("proxy", "none"),
         false => report.note("proxy", &format!("set by {}", proxies.join(", "))),
     }
-    match hub::client(config.hub_ca_file.as_deref()) {
+    match Trust::read(config.hub_ca_file.as_deref()).and_then(|trust| hub::client(&trust)) {
         Ok(client) => {
             let hub = Hub::new(client, config.hub_url.clone(), config.ingest_secret.clone(), id, None);
             hub_itself(config, &hub, &mut report).await;
@@ -97,7 +98,9 @@ async fn hub_itself(config: &Config, hub: &Hub, report: &mut Report) {
         Ok(health) => health,
         Err(error) => {
             let fix = match config.hub_url.starts_with("https") {
-                true => "Is the hub running, the port right, and its certificate one that this machine trusts (HUB_CA_FILE)?",
+                true => {
+                    "Is the hub running, the port right, and its certificate one that this machine trusts (HUB_CA_FILE)?"
+                }
                 false => "Is the hub running, and the port right? A firewall between may drop packets.",
             };
             report.bad("connection", &explain(&error), fix);
@@ -106,7 +109,9 @@ async fn hub_itself(config: &Config, hub: &Hub, report: &mut Report) {
     };
     match health.status().is_success() {
         true => report.good("connection", "the hub answers"),
-        false => report.bad("connection", &format!("health answers {}", health.status()), "Look at the hub's log."),
+        false => {
+            report.bad("connection", &format!("health answers {}", health.status()), "Look at the hub's log.")
+        }
     }
     skew(&health, asked, report);
     if config.ingest_secret.is_empty() {
@@ -117,7 +122,11 @@ async fn hub_itself(config: &Config, hub: &Hub, report: &mut Report) {
     let nothing = "0".repeat(64);
     match hub.look(&format!("/api/solvers/{nothing}")).await.map(|answer| answer.status().as_u16()) {
         Ok(200 | 404) => report.good("token", "accepted, and may work"),
-        Ok(401) => report.bad("token", "the hub does not know it", "Ask the hub's administrator for a worker's token."),
+        Ok(401) => report.bad(
+            "token",
+            "the hub does not know it",
+            "Ask the hub's administrator for a worker's token.",
+        ),
         Ok(403) => report.bad(
             "token",
             "it may not work for this hub",
@@ -193,7 +202,8 @@ mod tests {
 
     #[test]
     fn dates_of_http_answers() {
-        let seconds = |text| httpdate(text).map(|at| at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs());
+        let seconds =
+            |text| httpdate(text).map(|at| at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs());
         assert_eq!(seconds("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
         assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
         assert_eq!(seconds("Thu, 29 Feb 2024 12:00:00 GMT"), Some(1_709_208_000));

@@ -1,19 +1,21 @@
 //! Requests to the hub. Every answer is one of three things: what was asked for, a definite no,
 //! or "not now", which is tried again.
 
-use crate::config::Token;
+use crate::{config::Token, logs::Progress, tls::Trust};
 use anyhow::Context;
 use bytes::Bytes;
 use forge_shared::{
     BootId, JobId, LeaseId, WorkerId,
     fleet::Snapshot,
-    job::{Phase, Progress},
+    job::Phase,
     request::{self, Claim, Heartbeat, Register, Report, ReportProgress, WorkerHeartbeat},
-    response::{ClaimedJob, ErrorBody, HeartbeatAnswer, LogOffset, Registered, ReportAnswer, WorkerHeartbeatAnswer},
+    response::{
+        ClaimedJob, ErrorBody, HeartbeatAnswer, LogOffset, Registered, ReportAnswer, WorkerHeartbeatAnswer,
+    },
 };
 use reqwest::{Client, Method, RequestBuilder, StatusCode, header};
 use serde::{Deserialize, Serialize};
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// For every call that does not wait for something to happen.
@@ -75,10 +77,8 @@ pub struct Hub {
     name: Option<String>,
 }
 
-/// A client for the hub's certificate and proxy settings.
-pub fn client(ca_file: Option<&Path>) -> anyhow::Result<Client> {
-    // A second install is refused, and the first one holds.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+/// A client for the hub. Proxies come from the environment.
+pub fn client(trust: &Trust) -> anyhow::Result<Client> {
     let builder = || {
         Client::builder()
             .connect_timeout(CONNECT_MAX)
@@ -87,17 +87,7 @@ pub fn client(ca_file: Option<&Path>) -> anyhow::Result<Client> {
             .pool_idle_timeout(Duration::from_secs(60))
             .user_agent(concat!("forge-agent/", env!("CARGO_PKG_VERSION")))
     };
-    if let Some(path) = ca_file {
-        let pem = std::fs::read(path).with_context(|| format!("cannot read HUB_CA_FILE {}", path.display()))?;
-        let certificates = reqwest::Certificate::from_pem_bundle(&pem)
-            .with_context(|| format!("HUB_CA_FILE {} holds no valid PEM certificates", path.display()))?;
-        anyhow::ensure!(!certificates.is_empty(), "HUB_CA_FILE {} holds no certificate", path.display());
-        let merged = builder().tls_certs_merge(certificates.clone()).build();
-        // A machine without any certificates of its own still has these.
-        return merged.or_else(|_| builder().tls_certs_only(certificates).build()).context("cannot make a client");
-    }
-    // Without any certificates on the machine, plain http still works and https says why not.
-    builder().build().or_else(|_| builder().tls_certs_only([]).build()).context("cannot make a client")
+    trust.build(builder).context("cannot make a client for the hub")
 }
 
 impl Hub {
@@ -160,7 +150,11 @@ impl Hub {
     ) -> Result<LogAnswer, Failed> {
         let request = self
             .request(Method::POST, &format!("/api/jobs/{job}/logs"))
-            .query(&[("offset", offset.to_string().as_str()), ("worker_id", self.id.as_str()), ("lease_id", lease.as_str())])
+            .query(&[
+                ("offset", offset.to_string().as_str()),
+                ("worker_id", self.id.as_str()),
+                ("lease_id", lease.as_str()),
+            ])
             .header(header::CONTENT_TYPE, "application/octet-stream")
             .body(bytes);
         let (status, body) = exchange(request).await?;
@@ -231,7 +225,8 @@ async fn exchange(request: RequestBuilder) -> Result<(StatusCode, Bytes), Failed
         .and_then(|value| value.to_str().ok()?.trim().parse().ok())
         .map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
     let body = response.bytes().await.map_err(|error| later(&error))?;
-    let said = || serde_json::from_slice::<ErrorBody>(&body).map_or_else(|_| status.to_string(), |body| body.error);
+    let said =
+        || serde_json::from_slice::<ErrorBody>(&body).map_or_else(|_| status.to_string(), |body| body.error);
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Failed::Later {
             why: format!("the hub does not accept this token: {}", said()),
@@ -242,9 +237,11 @@ async fn exchange(request: RequestBuilder) -> Result<(StatusCode, Bytes), Failed
             Err(Failed::Later { why: format!("the hub says: {}", said()), wait: asked, token: false })
         }
         // A page of a proxy, not of the hub.
-        _ if status.is_server_error() || status.is_redirection() => {
-            Err(Failed::Later { why: format!("the hub answered {status}: {}", said()), wait: asked, token: false })
-        }
+        _ if status.is_server_error() || status.is_redirection() => Err(Failed::Later {
+            why: format!("the hub answered {status}: {}", said()),
+            wait: asked,
+            token: false,
+        }),
         _ => Ok((status, body)),
     }
 }

@@ -127,7 +127,8 @@ impl Workshop {
         }
         let message = match &job.command {
             Some(command) if self.allow_commands => {
-                let argv = ["bash", "-lc", command].map(OsString::from).to_vec();
+                // The fourth word is the line's $0, so that --params and the JSON are its $1 and $2.
+                let argv = ["bash", "-lc", command, "bash"].map(OsString::from).to_vec();
                 return Ok(Program { argv, _held: None });
             }
             Some(_) => "this machine runs no shell lines; set WORKER_ALLOW_COMMANDS=true there to allow it",
@@ -137,7 +138,6 @@ impl Workshop {
     }
 
     fn run(&self, job: &Job, lease: &LeaseId, argv: Vec<OsString>) -> Run {
-        let is_command = job.solver_checksum.is_none() && !self.handlers.0.contains_key(&job.kind);
         let params = Bytes::copy_from_slice(job.params.get().as_bytes());
         let env = [
             ("FORGE_JOB_ID", job.id.to_string()),
@@ -147,7 +147,6 @@ impl Workshop {
         Run {
             argv,
             params: Some(params),
-            params_argument: !is_command,
             env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             name: format!("{}-{}", job.id, lease.as_str().rsplit('-').next().unwrap_or("0")),
             memory_max: None,
@@ -206,7 +205,8 @@ impl Failing<'_> {
             retry_in_ms: None,
             error_class: None,
             backtrace: None,
-            usage: usage.map(|usage| serde_json::value::to_raw_value(&usage).expect("numbers are always JSON")),
+            usage: usage
+                .map(|usage| serde_json::value::to_raw_value(&usage).expect("numbers are always JSON")),
         }
     }
 
@@ -265,7 +265,10 @@ mod tests {
 
     #[test]
     fn result_is_the_output_digit_for_digit_or_its_text() {
-        assert_eq!(result_of(b" {\"x\": 1.000000000000000000001}\n").get(), "{\"x\": 1.000000000000000000001}");
+        assert_eq!(
+            result_of(b" {\"x\": 1.000000000000000000001}\n").get(),
+            "{\"x\": 1.000000000000000000001}"
+        );
         assert_eq!(result_of(b"hello\n").get(), r#"{"stdout":"hello\n"}"#);
         assert_eq!(result_of(b"").get(), r#"{"stdout":""}"#);
         assert_eq!(result_of(b"1 2").get(), r#"{"stdout":"1 2"}"#);

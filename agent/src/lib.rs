@@ -16,4 +16,5 @@ pub mod runner;
 pub mod shipping;
 pub mod supervise;
 mod sys;
+pub mod tls;
 pub mod worker;

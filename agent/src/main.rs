@@ -13,10 +13,11 @@ use forge_agent::{
     reporter::HeldBack,
     runner::Settings,
     supervise,
+    tls::Trust,
     worker::{Mode, Worker},
 };
 use forge_shared::request::Register;
-use std::{io::IsTerminal as _, process::ExitCode, sync::Arc, time::Duration};
+use std::{cell::Cell, io::IsTerminal as _, process::ExitCode, sync::Arc, time::Duration};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::{Notify, watch},
@@ -25,17 +26,13 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing_subscriber::EnvFilter;
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
-/// The largest answer that the hub takes.
-const RESULT_BYTES_MAX: usize = 8 << 20;
-const KILL_AFTER: Duration = Duration::from_secs(10);
-const OPEN_FILES: u64 = 1_024;
 /// A solver that ends with this code asks not to be tried again.
 const PERMANENT_EXIT_CODE: i32 = 100;
 
 fn main() -> ExitCode {
     // Before anything else: this process stays small and single-threaded.
     if std::env::args_os().nth(1).is_some_and(|word| word == "__supervise") {
-        return supervise::main();
+        supervise::main();
     }
     match start() {
         Ok(code) => code,
@@ -50,7 +47,8 @@ fn start() -> anyhow::Result<ExitCode> {
     let config = Config::load()?;
     start_log(&config.log_level)?;
     // One thread does: everything here waits, and hashing has threads of its own.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let code = runtime.block_on(async {
         match config.command {
             Some(Task::Doctor) => doctor::examine(&config).await,
@@ -86,7 +84,8 @@ async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         );
     }
     let id = config.id()?;
-    let client = hub::client(config.hub_ca_file.as_deref())?;
+    let trust = Trust::read(config.hub_ca_file.as_deref())?;
+    let client = hub::client(&trust)?;
     let name = config.node_name.clone();
     let hub = Hub::new(client, config.hub_url.clone(), config.ingest_secret.clone(), id, name);
     let stop = CancellationToken::new();
@@ -98,7 +97,7 @@ async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen()?;
     let working = async {
         let ended = if config.worker_enabled {
-            work(config, hub, &mut signals).await
+            work(config, hub, trust, &mut signals).await
         } else {
             signals.asked_to_stop().await;
             Ok(ExitCode::SUCCESS)
@@ -130,16 +129,16 @@ impl Signals {
 }
 
 async fn push_metrics(hub: Hub, every_ms: u64, stop: CancellationToken) {
-    let mut away = false;
+    let away = Cell::new(false);
     let send = async |snapshots: Vec<_>| match hub.push(&snapshots).await {
         Ok(()) => {
-            if std::mem::take(&mut away) {
+            if away.replace(false) {
                 tracing::info!("metrics reach the hub again");
             }
             true
         }
         Err(error) => {
-            if !std::mem::replace(&mut away, true) {
+            if !away.replace(true) {
                 tracing::warn!("metrics are kept for later: {error}");
             }
             false
@@ -148,18 +147,13 @@ async fn push_metrics(hub: Hub, every_ms: u64, stop: CancellationToken) {
     push_loop(Meter::new(), Duration::from_millis(every_ms), send, stop).await;
 }
 
-async fn work(config: &Config, hub: Hub, signals: &mut Signals) -> anyhow::Result<ExitCode> {
+async fn work(config: &Config, hub: Hub, trust: Trust, signals: &mut Signals) -> anyhow::Result<ExitCode> {
     let state = config.state_dir()?;
     let boot = Hub::boot_id()?;
     let machine = Machine::detect();
     let limits = Limits { total_max: (config.solver_cache_max_gb * GIB) as u64, ..Limits::default() };
-    let cache = Cache::open(
-        config.cache_dir()?,
-        limits,
-        config.hub_url.clone(),
-        config.ingest_secret.clone(),
-        config.hub_ca_file.as_deref(),
-    )?;
+    let cache =
+        Cache::open(config.cache_dir()?, limits, &config.hub_url, config.ingest_secret.reveal(), trust)?;
     let worker = Arc::new(Worker {
         workshop: Workshop {
             hub: hub.clone(),
@@ -170,14 +164,7 @@ async fn work(config: &Config, hub: Hub, signals: &mut Signals) -> anyhow::Resul
         },
         outbox: Outbox::open(&state.join("outbox"))?,
         held_back: HeldBack::default(),
-        runner: Settings {
-            work_root: state.join("work"),
-            keep_work: config.keep_work_dirs,
-            env: Settings::scrubbed_env(),
-            grace: KILL_AFTER,
-            stdout_max: RESULT_BYTES_MAX,
-            open_files: OPEN_FILES,
-        },
+        runner: Settings { keep_work: config.keep_work_dirs, ..Settings::new(state.join("work")) },
         about: Register {
             worker_id: hub.worker_id().clone(),
             name: config.node_name.clone(),

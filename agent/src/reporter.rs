@@ -71,7 +71,11 @@ pub async fn run(hub: Hub, outbox: Outbox, held_back: HeldBack, stop: Cancellati
             Err(Failed::Refused { .. }) if batch.len() > 1 => one_by_one = true,
             Err(error) => {
                 let wait = backoff.next(error.wait());
-                tracing::warn!(outcomes = outbox.len(), retry_in_ms = wait.as_millis() as u64, "outcomes wait: {error}");
+                tracing::warn!(
+                    outcomes = outbox.len(),
+                    retry_in_ms = wait.as_millis() as u64,
+                    "outcomes wait: {error}"
+                );
                 tokio::select! {
                     () = tokio::time::sleep(wait) => {}
                     () = stop.cancelled() => return,
@@ -87,7 +91,7 @@ fn next_batch(outbox: &Outbox, held_back: &HeldBack, max: usize) -> Vec<(EntryId
     let mut bytes = 0;
     let mut batch: Vec<(EntryId, Arc<Outcome>)> = Vec::new();
     for (id, outcome) in outbox.pending() {
-        if outcome.lease().is_some_and(|lease| held_back.contains(lease)) {
+        if outcome.lease_id().is_some_and(|lease| held_back.contains(lease)) {
             continue;
         }
         bytes += weight(&outcome);

@@ -124,7 +124,9 @@ impl Agent {
     }
 
     pub fn log(&self) -> String {
-        fs::read(self.log_path()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+        fs::read(self.log_path())
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
     }
 
     /// Returns once the log says this.

@@ -31,6 +31,8 @@ use download::Download;
 use folder::{Folder, Pin, Turn};
 use remote::Remote;
 
+use crate::tls::Trust;
+
 pub use error::CacheError;
 pub use remote::IsPublic;
 
@@ -116,8 +118,14 @@ impl fmt::Debug for Cache {
 
 impl Cache {
     /// Makes the folder if need be, and clears away what downloads left there that cannot be resumed.
-    pub fn open(dir: PathBuf, limits: Limits, hub_url: &str, token: &str) -> anyhow::Result<Self> {
-        let remote = Remote::new(hub_url, token, limits.stall)?;
+    pub fn open(
+        dir: PathBuf,
+        limits: Limits,
+        hub_url: &str,
+        token: &str,
+        trust: Trust,
+    ) -> anyhow::Result<Self> {
+        let remote = Remote::new(hub_url, token, trust, limits.stall)?;
         let folder = Folder::open(dir.clone(), limits.total_max)
             .with_context(|| format!("cannot keep solvers in {} (SOLVER_CACHE_DIR)", dir.display()))?;
         let shared = Shared { folder: Arc::new(folder), limits, remote, flights: Mutex::default() };

@@ -11,6 +11,7 @@ use reqwest::{Client, Response, Url};
 
 use super::checksum::Checksum;
 use super::{CacheError, Source};
+use crate::tls::Trust;
 
 const REDIRECTS_MAX: usize = 5;
 
@@ -22,6 +23,7 @@ pub(super) struct Remote {
     authorization: HeaderValue,
     pub(super) is_public: IsPublic,
     connect_timeout: Duration,
+    trust: Trust,
 }
 
 impl fmt::Debug for Remote {
@@ -31,7 +33,12 @@ impl fmt::Debug for Remote {
 }
 
 impl Remote {
-    pub(super) fn new(hub_url: &str, token: &str, connect_timeout: Duration) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        hub_url: &str,
+        token: &str,
+        trust: Trust,
+        connect_timeout: Duration,
+    ) -> anyhow::Result<Self> {
         use anyhow::Context as _;
         let hub = Url::parse(hub_url.trim_end_matches('/'))
             .with_context(|| format!("HUB_URL {hub_url:?} is no URL"))?;
@@ -39,7 +46,7 @@ impl Remote {
             .ok()
             .context("the token for the hub contains characters that no header may carry")?;
         authorization.set_sensitive(true);
-        Ok(Self { hub, authorization, is_public: Arc::new(is_public), connect_timeout })
+        Ok(Self { hub, authorization, is_public: Arc::new(is_public), connect_timeout, trust })
     }
 
     pub(super) fn url(&self, source: &Source, checksum: &Checksum) -> Result<Url, CacheError> {
@@ -132,7 +139,6 @@ impl Remote {
     }
 
     fn client(&self, url: &Url, addresses: &[SocketAddr]) -> reqwest::Result<Client> {
-        install_tls();
         let builder = || {
             Client::builder()
                 .redirect(reqwest::redirect::Policy::none())
@@ -142,21 +148,12 @@ impl Remote {
                 .pool_max_idle_per_host(0)
                 .resolve_to_addrs(url.host_str().unwrap_or_default(), addresses)
         };
-        match builder().build() {
-            // A machine without CA certificates can still fetch over plain http.
-            Err(_) if url.scheme() == "http" => builder().tls_certs_only([]).build(),
-            built => built,
-        }
+        self.trust.build(builder)
     }
 
     fn is_public_at(&self, address: &SocketAddr) -> bool {
         (self.is_public)(address.ip().to_canonical())
     }
-}
-
-fn install_tls() {
-    // Fails only if a provider is installed already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 /// Enough to find the server by; paths and queries may hold credentials.

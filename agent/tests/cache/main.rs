@@ -12,7 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
-use forge_agent::cache::{Cache, Limits, Source};
+use forge_agent::{
+    cache::{Cache, Limits, Source},
+    tls::Trust,
+};
 use sha2::{Digest, Sha256};
 
 const TOKEN: &str = "the-worker-token";
@@ -32,7 +35,7 @@ fn limits() -> Limits {
 fn open(dir: &Path, limits: Limits, hub: &str) -> Cache {
     // The tests' servers all live on loopback: 127.0.0.2 plays the public internet.
     let is_public = Arc::new(|address: std::net::IpAddr| address.to_string() == "127.0.0.2");
-    Cache::open(dir.to_owned(), limits, hub, TOKEN).unwrap().with_public_check(is_public)
+    Cache::open(dir.to_owned(), limits, hub, TOKEN, Trust::default()).unwrap().with_public_check(is_public)
 }
 
 fn cache(dir: &tempfile::TempDir) -> Cache {

@@ -23,7 +23,9 @@ async fn agent_waits_for_a_hub_that_is_not_there_yet() {
 /// A solver that says when it runs, and ends when it is told to.
 fn steered(dir: &Path) -> String {
     let dir = dir.display();
-    format!("echo run >> {dir}/runs; touch {dir}/started; while ! test -e {dir}/go; do sleep 0.05; done; echo 7")
+    format!(
+        "echo run >> {dir}/runs; touch {dir}/started; while ! test -e {dir}/go; do sleep 0.05; done; echo 7"
+    )
 }
 
 fn runs(dir: &Path) -> usize {
@@ -43,7 +45,10 @@ async fn job_goes_on_while_the_hub_is_away_and_its_result_arrives_when_it_is_bac
     agent.until_log("outcomes wait").await;
     hub.restart().await;
     let job = end_of(&hub, &id).await;
-    assert_eq!((&job["status"], &job["result"], &job["attempt"]), (&json!("completed"), &json!(7), &json!(1)));
+    assert_eq!(
+        (&job["status"], &job["result"], &job["attempt"]),
+        (&json!("completed"), &json!(7), &json!(1))
+    );
     assert_eq!(runs(dir.path()), 1);
 }
 

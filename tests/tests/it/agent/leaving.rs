@@ -13,7 +13,10 @@ async fn stopping_agent_finishes_its_job() {
     let hub = Hub::new().await;
     let mut agent = Agent::start(&hub, AgentOptions::default());
     let dir = agent.dir();
-    let lines = format!("touch {0}/started; while ! test -e {0}/go; do sleep 0.05; done; echo 5", dir.path().display());
+    let lines = format!(
+        "touch {0}/started; while ! test -e {0}/go; do sleep 0.05; done; echo 5",
+        dir.path().display()
+    );
     let job = script(&hub, &lines).await;
     let id = hub.enqueue(job).await;
     until_exists(&dir.path().join("started")).await;
@@ -22,7 +25,11 @@ async fn stopping_agent_finishes_its_job() {
     fs::write(dir.path().join("go"), "").unwrap();
     assert!(agent.ended().await.success());
     let job = hub.job(&id).await;
-    assert_eq!((&job["status"], &job["result"]), (&json!("completed"), &json!(5)), "told before the agent ended: {job}");
+    assert_eq!(
+        (&job["status"], &job["result"]),
+        (&json!("completed"), &json!(5)),
+        "told before the agent ended: {job}"
+    );
 }
 
 #[tokio::test]

@@ -12,7 +12,8 @@ use std::net::TcpListener;
 
 /// A hub that comes back on the same port.
 async fn hub_on_a_fixed_port() -> Hub {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
+    let port =
+        TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
     Hub::start(Options::default().env("PORT", &port.to_string())).await
 }
 

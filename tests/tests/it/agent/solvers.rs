@@ -36,7 +36,8 @@ async fn examples_in_shell_python_and_rust_run() {
 
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("collatz");
-    let built = Command::new("rustc").arg("-O").arg(examples.join("collatz.rs")).arg("-o").arg(&program).status();
+    let built =
+        Command::new("rustc").arg("-O").arg(examples.join("collatz.rs")).arg("-o").arg(&program).status();
     assert!(built.expect("run rustc").success());
     let job = run(&hub, fs::read(program).unwrap(), json!({"below": 1_000})).await;
     assert_eq!(job["result"], json!({"start": 871, "steps": 179}), "{job}");

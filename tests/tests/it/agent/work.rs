@@ -34,7 +34,10 @@ async fn solver_from_the_hubs_store_runs_with_its_params_and_reports_all_it_shou
     assert!(log.contains("attempt 1 of script in "), "{log}");
     let attempts = hub.get(&format!("/api/jobs/{id}/attempts")).await.expect(200);
     let usage = &attempts[0]["usage"];
-    assert!(usage["wall_ms"].is_u64() && usage["cpu_ms"].is_u64() && usage["peak_kb"].as_u64() > Some(0), "{attempts}");
+    assert!(
+        usage["wall_ms"].is_u64() && usage["cpu_ms"].is_u64() && usage["peak_kb"].as_u64() > Some(0),
+        "{attempts}"
+    );
 }
 
 #[tokio::test]
@@ -45,7 +48,10 @@ async fn ends_are_told_apart() {
 
     let failed = run_script(&hub, "echo why >&2; exit 3").await;
     assert_eq!((&failed["status"], &failed["fail_reason"]), (&json!("quarantined"), &json!("exit_code:3")));
-    assert!(failed["fail_history"][0]["backtrace"].as_str().is_some_and(|tail| tail.contains("why")), "{failed}");
+    assert!(
+        failed["fail_history"][0]["backtrace"].as_str().is_some_and(|tail| tail.contains("why")),
+        "{failed}"
+    );
 
     assert_eq!(run_script(&hub, "kill -9 $$").await["fail_reason"], "signal:9");
     let bytes = run_script(&hub, r"printf '\377\n'; printf '\377\n' >&2").await;
@@ -55,7 +61,10 @@ async fn ends_are_told_apart() {
     slow["max_runtime_ms"] = json!(300);
     let slow = hub.enqueue(slow).await;
     let slow = end_of(&hub, &slow).await;
-    assert_eq!((&slow["status"], &slow["fail_reason"]), (&json!("quarantined"), &json!("max_runtime_exceeded")));
+    assert_eq!(
+        (&slow["status"], &slow["fail_reason"]),
+        (&json!("quarantined"), &json!("max_runtime_exceeded"))
+    );
     assert_eq!(slow["fail_history"][0]["kind"], "timeout");
 }
 
@@ -114,7 +123,8 @@ async fn checksum_that_does_not_match_is_an_ordinary_failure_that_leaves_no_file
         job["fail_history"].as_array().unwrap().iter().map(|entry| &entry["reason"]).collect();
     assert_eq!(reasons, ["solver_checksum_mismatch"; 2], "{job}");
     let cache = agent.dir().path().join(".forge-fleet/solvers");
-    let left: Vec<_> = walk(&cache).into_iter().filter(|path| path.to_string_lossy().contains(&checksum)).collect();
+    let left: Vec<_> =
+        walk(&cache).into_iter().filter(|path| path.to_string_lossy().contains(&checksum)).collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -139,7 +149,10 @@ async fn without_being_enabled_it_only_sends_metrics() {
             break node;
         }
     };
-    assert_eq!((&node["id"], &node["name"], &node["status"]), (&json!("machine"), &json!("The Machine"), &json!("online")));
+    assert_eq!(
+        (&node["id"], &node["name"], &node["status"]),
+        (&json!("machine"), &json!("The Machine"), &json!("online"))
+    );
     assert!(node["latest"]["memory"]["total"].as_f64() > Some(0.1), "{node}");
     assert_eq!(hub.get("/api/workers").await.expect(200), json!([]));
     agent.terminate();
