@@ -15,10 +15,10 @@ use forge_shared::{JobId, LeaseId, request::Report};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, DirBuilder, File, Permissions, TryLockError},
+    fs::{self, DirBuilder, File, TryLockError},
     io::{self, Write},
     ops::Range,
-    os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, mpsc},
     thread::JoinHandle,
@@ -114,11 +114,12 @@ impl Outbox {
     /// Reads what is left from before, and keeps every other process away from the folder.
     pub fn open(dir: &Path) -> anyhow::Result<Self> {
         let shown = dir.display();
+        // A folder that was there before keeps its mode: it may hold more than the outbox, and
+        // every file in here is its owner's alone anyway.
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(dir)
-            .and_then(|()| fs::set_permissions(dir, Permissions::from_mode(0o700)))
             .with_context(|| format!("cannot make the outbox folder {shown}"))?;
         let lock = lock(dir)?;
         let left = read_dir(dir).with_context(|| format!("cannot read the outbox in {shown}"))?;

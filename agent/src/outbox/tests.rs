@@ -1,7 +1,7 @@
 use super::*;
 use forge_shared::WorkerId;
 use serde_json::value::RawValue;
-use std::process::Command as Program;
+use std::{os::unix::fs::PermissionsExt, process::Command as Program};
 use tempfile::TempDir;
 
 fn report(number: usize) -> Outcome {
@@ -259,6 +259,31 @@ async fn only_the_owner_can_read_what_is_kept() {
     for entry in fs::read_dir(&inside).unwrap() {
         let path = entry.unwrap().path();
         assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+}
+
+#[test]
+#[ignore = "prints what keeping outcomes costs"]
+fn cost_of_putting() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let dir = TempDir::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let outbox = Outbox::open(dir.path()).unwrap();
+    for (senders, each) in [(1, 200), (64, 100), (500, 20)] {
+        let start = std::time::Instant::now();
+        runtime.block_on(async {
+            let puts = (0..senders).map(|_| {
+                let outbox = outbox.clone();
+                tokio::spawn(async move {
+                    for number in 0..each {
+                        let id = outbox.put(report(number)).await.unwrap();
+                        outbox.remove(id).await;
+                    }
+                })
+            });
+            futures_util::future::join_all(puts).await;
+        });
+        let rate = f64::from(senders) * each as f64 / start.elapsed().as_secs_f64();
+        println!("{senders} at once: {rate:.0} outcomes a second");
     }
 }
 

@@ -201,3 +201,47 @@ fn new_segment(dir: &Path, number: &mut u64) -> io::Result<Segment> {
 pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forge_shared::{JobId, LeaseId};
+    use std::sync::Mutex;
+    use tokio::sync::Notify;
+
+    fn put() -> (Command, oneshot::Receiver<Result<EntryId, OutboxError>>) {
+        let (reply, answer) = oneshot::channel();
+        let (job_id, lease_id) = (JobId::new("j").unwrap(), LeaseId::new("l").unwrap());
+        (Command::Put { outcome: Arc::new(Outcome::Release { job_id, lease_id }), reply }, answer)
+    }
+
+    #[test]
+    fn outcome_that_could_not_be_synced_is_refused_and_the_next_one_kept() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let shared = Arc::new(Shared { pending: Mutex::default(), put: Notify::new() });
+        // Takes every byte and can be neither synced nor cut.
+        let file = File::options().write(true).open("/dev/null").unwrap();
+        let writer = Writer {
+            dir: dir.path().to_owned(),
+            shared: Arc::clone(&shared),
+            next_id: 0,
+            next_segment: 2,
+            live: BTreeMap::new(),
+            active: Some(Segment { number: 1, file, end: 0, torn: false }),
+        };
+        let (inbox, commands) = mpsc::channel();
+        let thread = std::thread::spawn(move || writer.run(&commands));
+        let (command, refused) = put();
+        inbox.send(command).unwrap();
+        assert!(matches!(refused.blocking_recv().unwrap(), Err(OutboxError::Write { .. })));
+        assert!(shared.pending().is_empty());
+
+        let (command, kept) = put();
+        inbox.send(command).unwrap();
+        kept.blocking_recv().unwrap().unwrap();
+        assert_eq!(shared.pending().len(), 1);
+        drop(inbox);
+        thread.join().unwrap();
+        assert_eq!(record::scan(&std::fs::read(segment_path(dir.path(), 2)).unwrap()).pending.len(), 1);
+    }
+}
