@@ -1,9 +1,9 @@
 //! The folder of solvers on disk, shared by every slot and every agent that points at it.
 //!
-//! `<sha256>` is a solver, `<sha256>.part` one on its way, `<sha256>.from` what the server called the version
-//! it comes from, `<sha256>.lock` whose turn it is to replace or remove it. Who runs a solver holds it open
-//! under a shared `flock`; who evicts needs the exclusive one, so that agents in other processes are safe too.
-//! A path is only ever unlinked or replaced under its `.lock`.
+//! `<sha256>` is a solver, `<sha256>.part` one on its way, `<sha256>.from` what the server called the
+//! version it comes from, `<sha256>.lock` whose turn it is to replace or remove it. Who runs a solver holds
+//! it open under a shared `flock`; who evicts needs the exclusive one, so that agents in other processes are
+//! safe too. A path is only ever unlinked or replaced under its `.lock`.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
@@ -137,8 +137,8 @@ impl Folder {
         }
     }
 
-    /// The solver if it is there and is what its name says. Hashes it unless nothing about the file has changed
-    /// since this process did so last.
+    /// The solver if it is there and is what its name says. Hashes it unless nothing about the file has
+    /// changed since this process did so last.
     pub(super) fn pin(&self, checksum: &Checksum) -> io::Result<Option<Pin>> {
         let path = self.solver(checksum);
         loop {
@@ -213,8 +213,8 @@ impl Folder {
         remove(&self.part(checksum))
     }
 
-    /// Evicts what was used longest ago until `bytes` more fit under the limit and on the disk, sparing `keep`
-    /// and everything in use.
+    /// Evicts what was used longest ago until `bytes` more fit under the limit and on the disk, sparing
+    /// `keep` and everything in use.
     pub(super) fn make_room(&self, bytes: u64, keep: Option<&Checksum>) -> io::Result<()> {
         let mut entries = self.entries()?;
         let mut total = entries.iter().map(|entry| entry.bytes).sum::<u64>().saturating_add(bytes);
@@ -232,7 +232,7 @@ impl Folder {
             if self.evict(&entry)? {
                 total -= entry.bytes;
                 free = free.saturating_add(entry.bytes);
-                tracing::info!(solver = %entry.checksum, bytes = entry.bytes, "evicted a solver from the cache");
+                tracing::info!(solver = %entry.checksum, bytes = entry.bytes, "evicted a solver");
             }
         }
         if total > self.total_max {
