@@ -116,7 +116,7 @@ impl Download<'_> {
         }
     }
 
-    /// An answer whose body can be written to the part, and how long the file will then be if the server says.
+    /// An answer whose body can be written to the part, and how long the whole is if the server says.
     async fn answer(&self, part: &Part) -> Result<(Response, Option<u64>), CacheError> {
         if let Some(known) = part.resumable() {
             let resume = Some((part.length(), known));

@@ -26,7 +26,8 @@ pub enum CacheError {
     #[error("{origin} sent nothing for {waited:?}: check its health and the network in between")]
     Stalled { origin: String, waited: Duration },
     #[error(
-        "the solver did not arrive within {allowed:?}: the next attempt goes on from there if the server lets it"
+        "the solver did not arrive within {allowed:?}: \
+         the next attempt goes on from there if the server lets it"
     )]
     TooSlow { allowed: Duration },
     #[error("{}", disk_advice(.dir, .source))]
@@ -74,7 +75,7 @@ fn disk_advice(dir: &Path, error: &io::Error) -> String {
     let dir = dir.display();
     if is_full(error) {
         format!(
-            "no room for the solver in {dir} ({error}): free space on that disk, delete solvers in the folder \
+            "no room for the solver in {dir} ({error}): free space on that disk, delete solvers there \
              that nothing runs, or point SOLVER_CACHE_DIR at a larger disk"
         )
     } else {

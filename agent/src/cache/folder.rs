@@ -1,9 +1,9 @@
 //! The folder of solvers on disk, shared by every slot and every agent that points at it.
 //!
-//! `<sha256>` is a solver, `<sha256>.part` one on its way, `<sha256>.from` what the server called the version
-//! it comes from, `<sha256>.lock` whose turn it is to replace or remove it. Who runs a solver holds it open
-//! under a shared `flock`; who evicts needs the exclusive one, so that agents in other processes are safe too.
-//! A path is only ever unlinked or replaced under its `.lock`.
+//! `<sha256>` is a solver, `<sha256>.part` one on its way, `<sha256>.from` what the server called the
+//! version it comes from, `<sha256>.lock` whose turn it is to replace or remove it. Who runs a solver holds
+//! it open under a shared `flock`; who evicts needs the exclusive one, so that agents in other processes are
+//! safe too. A path is only ever unlinked or replaced under its `.lock`.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
@@ -16,7 +16,9 @@ use std::time::{Duration, SystemTime};
 use super::checksum::{Checksum, hash_rest};
 
 /// The use time on disk only orders evictions, and touching it makes every other agent hash the file again.
-const TOUCH_EVERY: Duration = Duration::from_secs(60);
+const TOUCH_EVERY: Duration = Duration::from_secs(3600);
+/// File times move in ticks of up to 10 ms, and two changes within one tick look like one.
+const SETTLED_AFTER: Duration = Duration::from_millis(50);
 /// A server has most likely replaced the file by then.
 const PART_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 pub(super) const EXECUTABLE: u32 = 0o500;
@@ -54,15 +56,22 @@ pub(super) struct Pin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     content: (u64, u64, i64, i64),
-    changed: (i64, i64),
+    changed: SystemTime,
 }
 
 impl Stamp {
     fn of(meta: &Metadata) -> Self {
         Self {
             content: (meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
+            changed: SystemTime::UNIX_EPOCH
+                + Duration::from_secs(meta.ctime().max(0) as u64)
+                + Duration::from_nanos(meta.ctime_nsec().max(0) as u64),
         }
+    }
+
+    /// Whether a write from `now` on must show as another stamp.
+    fn is_settled(&self, now: SystemTime) -> bool {
+        now.duration_since(self.changed).is_ok_and(|age| age > SETTLED_AFTER)
     }
 }
 
@@ -128,15 +137,20 @@ impl Folder {
         }
     }
 
-    /// The solver if it is there and is what its name says. Hashes it unless nothing about the file has changed
-    /// since this process did so last.
+    /// The solver if it is there and is what its name says. Hashes it unless nothing about the file has
+    /// changed since this process did so last.
     pub(super) fn pin(&self, checksum: &Checksum) -> io::Result<Option<Pin>> {
         let path = self.solver(checksum);
         loop {
-            let file = match OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(&path) {
+            // Neither led elsewhere by a link nor kept waiting by a pipe under the solver's name.
+            let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+            let file = match OpenOptions::new().read(true).custom_flags(flags).open(&path) {
                 Ok(file) => file,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return Ok(None),
+                Err(error)
+                    if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ELOOP | libc::EACCES)) =>
+                {
+                    return Ok(None);
+                }
                 Err(error) => return Err(error),
             };
             lock_shared(&file)?;
@@ -147,16 +161,18 @@ impl Folder {
             if !meta.is_file() {
                 return Ok(None);
             }
+            let now = SystemTime::now();
             let before = Stamp::of(&meta);
             let verified = self.known().get(checksum).and_then(|known| known.verified) == Some(before);
-            if !verified && Checksum::of(hash_rest(&file)?.0) != *checksum {
+            // A file that cannot be read, as on a bad sector, is as damaged as one that reads wrong.
+            let is_right = || hash_rest(&file).is_ok_and(|(hasher, _)| Checksum::of(hasher) == *checksum);
+            if !verified && !is_right() {
                 tracing::warn!(solver = %checksum, "a cached solver is damaged and is fetched again");
                 return Ok(None);
             }
             if meta.mode() & 0o777 != EXECUTABLE {
                 file.set_permissions(Permissions::from_mode(EXECUTABLE))?;
             }
-            let now = SystemTime::now();
             if !meta.accessed().is_ok_and(|used| used + TOUCH_EVERY > now) {
                 file.set_times(fs::FileTimes::new().set_accessed(now))?;
             }
@@ -167,7 +183,7 @@ impl Folder {
             }
             let mut known = self.known();
             let known = known.entry(checksum.clone()).or_default();
-            known.verified = Some(after);
+            known.verified = after.is_settled(now).then_some(after);
             known.last_used = Some(now);
             return Ok(Some(Pin { path, _file: file, _user: known.users.clone() }));
         }
@@ -197,8 +213,8 @@ impl Folder {
         remove(&self.part(checksum))
     }
 
-    /// Evicts what was used longest ago until `bytes` more fit under the limit and on the disk, sparing `keep`
-    /// and everything in use.
+    /// Evicts what was used longest ago until `bytes` more fit under the limit and on the disk, sparing
+    /// `keep` and everything in use.
     pub(super) fn make_room(&self, bytes: u64, keep: Option<&Checksum>) -> io::Result<()> {
         let mut entries = self.entries()?;
         let mut total = entries.iter().map(|entry| entry.bytes).sum::<u64>().saturating_add(bytes);
@@ -216,7 +232,7 @@ impl Folder {
             if self.evict(&entry)? {
                 total -= entry.bytes;
                 free = free.saturating_add(entry.bytes);
-                tracing::info!(solver = %entry.checksum, bytes = entry.bytes, "evicted a solver from the cache");
+                tracing::info!(solver = %entry.checksum, bytes = entry.bytes, "evicted a solver");
             }
         }
         if total > self.total_max {
@@ -358,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn solver_is_known_as_verified_after_its_use_time_was_touched() {
+    fn solver_counts_as_verified_once_its_times_are_settled() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(dir.path().to_owned(), 1000).unwrap();
         let checksum = Checksum::of(Sha256::new_with_prefix("solver"));
@@ -367,10 +383,16 @@ mod tests {
         let long_ago = SystemTime::now() - 10 * TOUCH_EVERY;
         File::open(&path).unwrap().set_times(fs::FileTimes::new().set_accessed(long_ago)).unwrap();
 
-        drop(folder.pin(&checksum).unwrap().unwrap());
-        let meta = fs::metadata(&path).unwrap();
-        assert!(meta.accessed().unwrap() > long_ago + TOUCH_EVERY);
-        assert_eq!(folder.known()[&checksum].verified, Some(Stamp::of(&meta)));
+        folder.pin(&checksum).unwrap().unwrap();
+        assert!(fs::metadata(&path).unwrap().accessed().unwrap() > long_ago + TOUCH_EVERY);
+        assert_eq!(folder.known()[&checksum].verified, None, "it has only just been touched");
+        while folder.known()[&checksum].verified.is_none() {
+            folder.pin(&checksum).unwrap().unwrap();
+        }
+        let stamp = Stamp::of(&fs::metadata(&path).unwrap());
+        assert_eq!(folder.known()[&checksum].verified, Some(stamp));
+        folder.pin(&checksum).unwrap().unwrap();
+        assert_eq!(folder.known()[&checksum].verified, Some(stamp), "and is not touched each time");
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Solvers, kept by their checksum under `SOLVER_CACHE_DIR`.
 //!
-//! Owns everything between a job's `solver_url` and a verified file that can be executed. Nothing unverified ever
-//! has a solver's name, and nothing but the checksum ever becomes a path. The token goes to the hub's own origin
-//! and nowhere else.
+//! Owns everything between a job's `solver_url` and a verified file that can be executed. Nothing unverified
+//! ever has a solver's name, and nothing but the checksum ever becomes a path. The token goes to the hub's
+//! own origin and nowhere else.
 //!
-//! However many slots want one checksum, one *flight* looks it up or downloads it, in a task of its own, so that a
-//! slot that stops waiting takes nothing from the others. When nobody waits any more the flight ends, and leaves
-//! behind what a later one can go on from.
+//! However many slots want one checksum, one *flight* looks it up or downloads it, in a task of its own, so
+//! that a slot that stops waiting takes nothing from the others. When nobody waits any more the flight ends,
+//! and leaves behind what a later one can go on from.
 
 mod checksum;
 mod download;

@@ -78,7 +78,7 @@ async fn solver_damaged_after_it_was_verified_is_fetched_again() {
     let (sum, source) = (sha256(&body), from(server.url()));
     let path = cache.get(&sum, &source).await.unwrap().path().to_owned();
     type Damage = fn(&Path, &[u8]);
-    let damages: [Damage; 4] = [
+    let damages: [Damage; 5] = [
         |path, body| {
             let modified = std::fs::metadata(path).unwrap().modified().unwrap();
             overwrite(path, &vec![0; body.len()]);
@@ -89,6 +89,10 @@ async fn solver_damaged_after_it_was_verified_is_fetched_again() {
         |path, _| {
             std::fs::remove_file(path).unwrap();
             std::os::unix::fs::symlink("/bin/sh", path).unwrap();
+        },
+        |path, _| {
+            std::fs::remove_file(path).unwrap();
+            assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
         },
         |path, _| {
             std::fs::remove_file(path).unwrap();
