@@ -3,11 +3,13 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forge_agent::runner::{Ended, Finished, Run, Settings, Slot};
 use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -368,7 +370,42 @@ async fn nothing_is_left_after_the_agent_died() {
     assert!(!bench.job_folder().exists());
 }
 
-/// Adds the ancestors of the first process up to the supervisor, which comes back.
+#[tokio::test]
+async fn nothing_is_left_after_the_agent_was_killed() {
+    let bench = Bench::new();
+    let mut agent = tokio::process::Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "agent_that_is_killed", "--ignored", "--nocapture"])
+        .env("TMPDIR", bench.root.path())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("a second process");
+    let mut lines = BufReader::new(agent.stdout.take().expect("it was asked for")).lines();
+    let escaped: Vec<_> = loop {
+        let line = lines.next_line().await.expect("read").expect("a line with the pids");
+        if let Some((_, pids)) = line.split_once("escaped:") {
+            break pids.split_whitespace().map(|pid| Watched::new(pid.parse().expect("a pid"))).collect();
+        }
+    };
+    assert_eq!(escaped.len(), 3);
+    agent.kill().await.expect("kill");
+    until("the end of all", || !escaped.iter().any(Watched::lives)).await;
+}
+
+#[tokio::test]
+#[ignore = "runs until it is killed, by the test before this one"]
+async fn agent_that_is_killed() {
+    let bench = Bench::new();
+    let (mut all, _stop, running) = with_escaped(&bench, "sleep 600").await;
+    start_of_tree(&mut all);
+    // A second supervisor must not hold the pipes of the first one.
+    let _other = bench.slot().await;
+    let pids: Vec<_> = all.iter().map(|process| process.0.to_string()).collect();
+    println!("escaped: {}", pids.join(" "));
+    running.await.expect("no panic");
+}
+
+/// Adds the supervisor, which is the parent of the first process, and gives it back.
 fn start_of_tree(all: &mut Vec<Watched>) -> Watched {
     let parent = |pid: u32| -> u32 {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
