@@ -105,22 +105,8 @@ impl Attempt {
     }
 
     pub(super) fn reap(&mut self) {
-        loop {
-            match sys::reap() {
-                Reap::Ended(child) => {
-                    self.cpu += child.cpu;
-                    self.peak_kb = self.peak_kb.max(child.peak_kb);
-                    // As long as it was not waited for, its pid cannot have become somebody else's.
-                    if child.pid == self.solver && self.solver_exit.is_none() {
-                        self.solver_exit = Some((child.status, Instant::now()));
-                    }
-                }
-                Reap::AllRunning => break,
-                Reap::NoChildren => {
-                    self.no_children = true;
-                    return;
-                }
-            }
+        if !self.collect_the_dead() {
+            return;
         }
         if let Some(Ending::Asked { seen, .. }) = &mut self.ending {
             // What was forked while the others were asked, and lost its parent, has nobody else to ask it. A
@@ -133,6 +119,27 @@ impl Attempt {
         }
         if let Some(Ending::Killing { again_at, .. }) = &mut self.ending {
             *again_at = Instant::now();
+        }
+    }
+
+    /// Says whether a child is left.
+    fn collect_the_dead(&mut self) -> bool {
+        loop {
+            match sys::reap() {
+                Reap::Ended(child) => {
+                    self.cpu += child.cpu;
+                    self.peak_kb = self.peak_kb.max(child.peak_kb);
+                    // As long as it was not waited for, its pid cannot have become somebody else's.
+                    if child.pid == self.solver && self.solver_exit.is_none() {
+                        self.solver_exit = Some((child.status, Instant::now()));
+                    }
+                }
+                Reap::AllRunning => return true,
+                Reap::NoChildren => {
+                    self.no_children = true;
+                    return false;
+                }
+            }
         }
     }
 
@@ -155,7 +162,7 @@ impl Attempt {
             Some(Ending::Killing { again_at, pause }) if *again_at <= now => (*pause * 2).min(KILL_AGAIN_MAX),
             _ => return,
         };
-        descendants::kill_all(own_pid());
+        descendants::kill_all(own_pid(), || self.collect_the_dead());
         self.ending = Some(Ending::Killing { again_at: Instant::now() + pause, pause });
     }
 

@@ -21,6 +21,7 @@ pub(super) struct Identity {
 pub(super) struct Process {
     pub(super) identity: Identity,
     pub(super) parent: i32,
+    dead: bool,
 }
 
 impl Process {
@@ -32,16 +33,19 @@ impl Process {
     fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
         let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
         let mut fields = str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
-        let parent = fields.nth(1)?.parse().ok()?;
-        // The start time is field 22 of the manual's count, and the parent was field 4.
-        let start_ticks = fields.nth(17)?.parse().ok()?;
-        Some(Self { identity: Identity { pid, start_ticks }, parent })
+        // In the manual's count these are the fields 3, 4, 20 and 22.
+        let state = fields.next()?;
+        let parent = fields.next()?.parse().ok()?;
+        let threads: u32 = fields.nth(15)?.parse().ok()?;
+        let start_ticks = fields.nth(1)?.parse().ok()?;
+        // A process also shows as a zombie when its first thread has ended and others still run.
+        let dead = matches!(state, "Z" | "X") && threads <= 1;
+        Some(Self { identity: Identity { pid, start_ticks }, parent, dead })
     }
 }
 
-/// Calls `visit` for each descendant as soon as it is known to be one: a process that forks and ends all the time
-/// would be gone by the end of the walk. Zombies are visited, too: one whose first thread alone has ended looks
-/// the same, and its other threads still run.
+/// Calls `visit` for each living descendant as soon as it is known to be one: a process that forks and ends all the time
+/// would be gone by the end of the walk.
 pub(super) fn each(root: i32, mut visit: impl FnMut(&Process)) {
     let Ok(entries) = fs::read_dir("/proc") else { return };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -50,7 +54,9 @@ pub(super) fn each(root: i32, mut visit: impl FnMut(&Process)) {
     for process in pids.filter_map(Process::read) {
         if tree.contains(&process.parent) {
             tree.insert(process.identity.pid);
-            visit(&process);
+            if !process.dead {
+                visit(&process);
+            }
         } else {
             undecided.push(process);
         }
@@ -62,7 +68,9 @@ pub(super) fn each(root: i32, mut visit: impl FnMut(&Process)) {
             let below = tree.contains(&process.parent);
             if below {
                 tree.insert(process.identity.pid);
-                visit(process);
+                if !process.dead {
+                    visit(process);
+                }
             }
             !below
         });
@@ -83,24 +91,47 @@ pub(super) fn send(to: Identity, signal: Signal) {
     }
 }
 
-/// Kills all descendants there are. They are stopped first, until none is found running, because whoever can
-/// fork while others are being killed might never be caught.
-pub(super) fn kill_all(root: i32) {
-    const WALKS_MAX: usize = 50;
-    let mut stopped = HashSet::new();
-    for _ in 0..WALKS_MAX {
-        let before = stopped.len();
+/// Kills descendants until none is found that is not already dying. `reap` collects the dead, so that they are not
+/// met again, and says whether any child is left.
+pub(super) fn kill_all(root: i32, mut reap: impl FnMut() -> bool) {
+    const ROUNDS_MAX: usize = 50;
+    let mut killed = HashSet::new();
+    for _ in 0..ROUNDS_MAX {
+        kill_children(root, &mut reap);
+        if !reap() {
+            return;
+        }
+        let before = killed.len();
         each(root, |process| {
-            if stopped.insert(process.identity) {
-                send(process.identity, Signal::SIGSTOP);
-            }
+            killed.insert(process.identity);
+            send(process.identity, Signal::SIGKILL);
         });
-        if stopped.len() == before {
-            break;
+        if killed.len() == before {
+            return;
         }
     }
-    for identity in stopped {
-        send(identity, Signal::SIGKILL);
+}
+
+/// The quick way to those that fork and end faster than a walk through all processes takes: each becomes a child
+/// of the root when its parent ends, and the kernel lists children at once. (If it was built without that list,
+/// the walks have to do.)
+fn kill_children(root: i32, reap: &mut impl FnMut() -> bool) {
+    const ROUNDS_MAX: usize = 500;
+    let mut before = String::new();
+    for _ in 0..ROUNDS_MAX {
+        if !reap() {
+            return;
+        }
+        let Ok(children) = fs::read_to_string(format!("/proc/{root}/task/{root}/children")) else { return };
+        for pid in children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
+            // This needs no start time: the pid of a child stays its own until it is reaped, and that happens
+            // nowhere between the reading of the list and this line.
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+        if children == before {
+            return;
+        }
+        before = children;
     }
 }
 
@@ -111,7 +142,7 @@ mod tests {
     #[test]
     fn a_name_full_of_parentheses_does_not_shift_the_fields() {
         let stat = b"42 (a) R 1 (\xff) S 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9876 1000 100\n";
-        let expected = Process { identity: Identity { pid: 42, start_ticks: 9876 }, parent: 7 };
+        let expected = Process { identity: Identity { pid: 42, start_ticks: 9876 }, parent: 7, dead: false };
         assert_eq!(Process::parse(42, stat), Some(expected));
     }
 
