@@ -82,12 +82,10 @@ impl Workshop {
             let began = self.began(job, &claimed.lease_id, hold);
             let running = running.run(run, log, hold.stopping());
             tokio::pin!(began, running);
-            loop {
-                tokio::select! {
-                    biased;
-                    finished = &mut running => break finished,
-                    never = &mut began => match never {},
-                }
+            tokio::select! {
+                biased;
+                finished = &mut running => finished,
+                never = &mut began => match never {},
             }
         };
         shipping.all_read().await;

@@ -29,6 +29,7 @@ pub struct HeldBack(Arc<Back>);
 struct Back {
     leases: Mutex<HashSet<LeaseId>>,
     changed: Notify,
+    idle: Notify,
 }
 
 impl HeldBack {
@@ -39,6 +40,11 @@ impl HeldBack {
     pub fn remove(&self, lease: &LeaseId) {
         self.leases().remove(lease);
         self.0.changed.notify_one();
+    }
+
+    /// Returns when the reporter finds nothing that it may tell now.
+    pub async fn nothing_to_tell(&self) {
+        self.0.idle.notified().await;
     }
 
     fn leases(&self) -> MutexGuard<'_, HashSet<LeaseId>> {
@@ -54,6 +60,7 @@ pub async fn run(hub: Hub, outbox: Outbox, held_back: HeldBack, stop: Cancellati
         let batch = next_batch(&outbox, &held_back, if one_by_one { 1 } else { BATCH_MAX });
         if batch.is_empty() {
             one_by_one = false;
+            held_back.0.idle.notify_one();
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = outbox.changed() => {}

@@ -90,8 +90,8 @@ impl Worker {
         self.finishing.close();
         self.finishing.wait().await;
         let told = tokio::time::timeout(LAST_WORDS, async {
-            while self.outbox.len() > 0 {
-                tokio::time::sleep(Duration::from_millis(10)).await;
+            while !self.outbox.is_empty() {
+                self.held_back.nothing_to_tell().await;
             }
         });
         if told.await.is_err() {

@@ -5,7 +5,6 @@ use super::Effort;
 use crate::{
     figures::{median, millis, percentile, print, remark},
     hub::{self, Server, TOKEN},
-    load,
     wire::{self, Connection},
 };
 use anyhow::{Context, bail};
