@@ -1,6 +1,6 @@
 //! What the kernel knows about a running process.
 
-use std::{fs, process::Command, time::Duration};
+use std::{fs, net::SocketAddr, process::Command, time::Duration};
 
 /// Asks a process to stop.
 pub fn terminate(pid: u32) {
@@ -21,6 +21,23 @@ pub fn cpu(pid: u32) -> Duration {
     let ticks: u64 = numbers.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
     // Linux reports these in units of 1/100 s on every common architecture.
     Duration::from_millis(ticks * 10)
+}
+
+/// What a server has sent to its IPv4 clients on this machine that waits for them to make room.
+pub fn unread_bytes(server: SocketAddr) -> u64 {
+    const ESTABLISHED: &str = "01";
+    let port = format!(":{:04X}", server.port());
+    let table = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+    table
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split_whitespace().skip(1);
+            let (local, _remote, state) = (fields.next()?, fields.next()?, fields.next()?);
+            let (unsent, _) = fields.next()?.split_once(':')?;
+            let ours = local.ends_with(&port) && state == ESTABLISHED;
+            ours.then(|| u64::from_str_radix(unsent, 16).ok()).flatten()
+        })
+        .sum()
 }
 
 /// How many files and sockets this process may open.

@@ -31,7 +31,7 @@ use super::{
     query::Query,
     sse::{self, Ends},
 };
-use crate::events::Cursor;
+use crate::events::{Batch, Cursor};
 
 /// A filtered stream moves its reader's cursor at least this often.
 const CURSOR_EVERY: Duration = Duration::from_secs(15);
@@ -39,6 +39,10 @@ const CURSOR_EVERY: Duration = Duration::from_secs(15);
 /// A stream is written to at most this often: what happens in between goes out together, so that
 /// many watchers of a busy hub cost few system calls. The first event after a pause is sent at once.
 const PACE: Duration = Duration::from_millis(50);
+
+/// What is put together for one watcher at a time: those who fall behind by megabytes must not cost
+/// a copy of them each.
+const PIECE_BYTES_MAX: usize = 64 << 10;
 
 type Messages = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
@@ -302,28 +306,18 @@ impl Watching {
                     return None;
                 }
             };
-            if let Some(last) = batches.last().and_then(|batch| batch.events.last()) {
-                self.cursor.set(last.seq);
-                let mut out: Vec<Bytes> = Vec::with_capacity(batches.len());
-                for batch in &batches {
-                    let epoch = self.app.hub.events.epoch();
-                    if self.wanted.takes_all() {
-                        out.push(batch.text(self.wanted.public, |events| self.render(epoch, events)));
-                    } else {
-                        out.push(self.render(epoch, &batch.events));
-                    }
+            if !batches.is_empty() {
+                let message = self.next_piece(&batches);
+                if message.is_empty() {
+                    continue;
                 }
-                let message = join(out);
-                if !message.is_empty() {
-                    self.told = last.seq;
-                    let now = Instant::now();
-                    self.tell_again = now + CURSOR_EVERY;
-                    // One who is behind gets the rest without a pause.
-                    let caught_up = last.seq >= self.app.hub.events.newest();
-                    self.not_before = if caught_up { now + PACE } else { now };
-                    return Some(message);
-                }
-                continue;
+                self.told = self.cursor.get();
+                let now = Instant::now();
+                self.tell_again = now + CURSOR_EVERY;
+                // One who is behind gets the rest without a pause.
+                let caught_up = self.told >= self.app.hub.events.newest();
+                self.not_before = if caught_up { now + PACE } else { now };
+                return Some(message);
             }
             tokio::select! {
                 changed = self.newest.changed() => if changed.is_err() { return None },
@@ -338,6 +332,28 @@ impl Watching {
                 }
             }
         }
+    }
+
+    /// As many of the batches as one piece holds, at least one; moves the cursor behind them.
+    fn next_piece(&self, batches: &[Arc<Batch>]) -> Bytes {
+        let epoch = self.app.hub.events.epoch();
+        let (mut parts, mut bytes) = (Vec::new(), 0);
+        for batch in batches {
+            let text = if self.wanted.takes_all() {
+                batch.text(self.wanted.public, |events| self.render(epoch, events))
+            } else {
+                self.render(epoch, &batch.events)
+            };
+            if bytes > 0 && bytes + text.len() > PIECE_BYTES_MAX {
+                break;
+            }
+            bytes += text.len();
+            parts.push(text);
+            if let Some(last) = batch.events.last() {
+                self.cursor.set(last.seq);
+            }
+        }
+        join(parts)
     }
 
     fn render(&self, epoch: u64, events: &[Event]) -> Bytes {

@@ -78,6 +78,10 @@ impl Default for ServerLimits {
 /// connections frees both, so the loop goes on.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
+/// What the kernel holds for one peer beyond what is on its way.
+#[cfg(target_os = "linux")]
+const UNSENT_BYTES_MAX: u32 = 128 << 10;
+
 /// What a request knows about its connection; found in its extensions.
 #[derive(Debug, Clone, Copy)]
 pub struct Connection {
@@ -176,6 +180,7 @@ async fn converse(
     // Answers are small and whole; waiting to fill packets would only delay them.
     let _ = stream.set_nodelay(true);
     drop_when_vanished(&stream, limits.write_stall_timeout);
+    keep_unsent_small(&stream);
     let patience = Patience {
         header: limits.header_timeout,
         idle: limits.idle_timeout,
@@ -205,6 +210,16 @@ fn drop_when_vanished(stream: &TcpStream, after: Duration) {
 
 #[cfg(not(target_os = "linux"))]
 fn drop_when_vanished(_: &TcpStream, _: Duration) {}
+
+/// The kernel would take megabytes for a peer that does not read, and copying them to hundreds of
+/// such peers delays everybody else. It is refilled in time for those who do read.
+#[cfg(target_os = "linux")]
+fn keep_unsent_small(stream: &TcpStream) {
+    let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_unsent_small(_: &TcpStream) {}
 
 /// One connection's way into the router.
 struct Exchange {

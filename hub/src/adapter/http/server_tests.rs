@@ -1,6 +1,9 @@
 use super::*;
 use crate::adapter::http::json;
 use axum::routing::{get, post};
+use futures_util::StreamExt as _;
+#[cfg(target_os = "linux")]
+use std::io::{BufRead as _, BufReader};
 use std::{sync::Arc, time::Instant};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -17,7 +20,11 @@ struct Running {
 
 impl Running {
     async fn new(router: Router, limits: ServerLimits) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::listening_on("127.0.0.1", router, limits).await
+    }
+
+    async fn listening_on(host: &str, router: Router, limits: ServerLimits) -> Self {
+        let listener = TcpListener::bind((host, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let task = tokio::spawn(serve(listener, router, Origins::default(), limits, stop.clone()));
@@ -99,31 +106,156 @@ async fn late_second_head_dies_by_the_header_timeout() {
     assert!(rest(&mut stream).await.is_empty());
 }
 
-#[tokio::test]
-async fn watcher_that_does_not_read_is_dropped() {
-    struct Ended(Arc<Notify>);
-    impl Drop for Ended {
-        fn drop(&mut self) {
-            self.0.notify_one();
-        }
+/// Tells when the response that it lives in is dropped.
+struct Ended(Arc<Notify>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.notify_one();
     }
+}
+
+/// A route that never stops sending, and what tells when a response of it has ended.
+fn endless<S>(chunks: fn() -> S) -> (Router, Arc<Notify>)
+where
+    S: futures_util::Stream<Item = Bytes> + Send + 'static,
+{
     let ended = Arc::new(Notify::new());
     let dropped = ended.clone();
-    let endless = move || {
+    let watch = move || {
         let guard = Ended(dropped.clone());
         async move {
-            let chunks = futures_util::stream::repeat_with(move || {
+            Body::from_stream(chunks().map(move |chunk| {
                 let _held = &guard;
-                Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 4096]))
-            });
-            Body::from_stream(chunks)
+                Ok::<_, Infallible>(chunk)
+            }))
         }
     };
+    (Router::new().route("/", get(watch)), ended)
+}
+
+#[tokio::test]
+async fn watcher_that_does_not_read_is_dropped() {
+    let (router, ended) = endless(|| futures_util::stream::repeat_with(|| Bytes::from_static(&[b'x'; 4096])));
     let limits = ServerLimits { write_stall_timeout: Duration::from_millis(50), ..limits() };
-    let hub = Running::new(Router::new().route("/", get(endless)), limits).await;
+    let hub = Running::new(router, limits).await;
     let mut stream = hub.connect().await;
     stream.write_all(REQUEST).await.unwrap();
     ended.notified().await;
+}
+
+/// A machine of its own on a cable of its own, which can be pulled.
+#[cfg(target_os = "linux")]
+struct Cable {
+    namespace: String,
+    near: String,
+    watcher: Option<std::process::Child>,
+}
+
+#[cfg(target_os = "linux")]
+impl Cable {
+    fn lay() -> Result<Self, String> {
+        let id = std::process::id();
+        let name = format!("forge{id}");
+        let net = format!("198.18.{}", id % 256);
+        let cable = Self { namespace: name.clone(), near: format!("{net}.1"), watcher: None };
+        ip(&format!("netns add {name}"))?;
+        ip(&format!("link add {name} type veth peer name far netns {name}"))?;
+        ip(&format!("addr add {net}.1/30 dev {name}"))?;
+        ip(&format!("link set {name} up"))?;
+        ip(&format!("-n {name} addr add {net}.2/30 dev far"))?;
+        ip(&format!("-n {name} link set far up"))?;
+        Ok(cable)
+    }
+
+    /// Sends a request from the far end and returns once `wanted` came back.
+    async fn watch(&mut self, port: u16, wanted: &'static str) {
+        let ask = format!(
+            "exec 3<>/dev/tcp/{}/{port}; printf 'GET / HTTP/1.1\\r\\nhost: hub\\r\\n\\r\\n' >&3; exec cat <&3",
+            self.near
+        );
+        let mut watcher = std::process::Command::new("ip")
+            .args(["netns", "exec", &self.namespace, "bash", "-c", &ask])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(watcher.stdout.take().unwrap()).lines();
+        self.watcher = Some(watcher);
+        let (tell, mut seen) = tokio::sync::mpsc::channel(1);
+        // Reads on for as long as the watcher lives: a closed pipe would end it.
+        std::thread::spawn(move || {
+            for _ in lines.map_while(Result::ok).filter(|line| line == wanted) {
+                let _ = tell.try_send(());
+            }
+        });
+        seen.recv().await.expect("the far end is answered");
+    }
+
+    fn pull(&self) {
+        ip(&format!("-n {} link set far down", self.namespace)).unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Cable {
+    fn drop(&mut self) {
+        if let Some(mut watcher) = self.watcher.take() {
+            let _ = watcher.kill();
+            let _ = watcher.wait();
+        }
+        let _ = ip(&format!("link del {}", self.namespace));
+        let _ = ip(&format!("netns del {}", self.namespace));
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn ip(words: &str) -> Result<(), String> {
+    let output = std::process::Command::new("ip").args(words.split(' ')).output();
+    let output = output.map_err(|error| format!("ip cannot be run: {error}"))?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("ip {words}: {complaint}")) }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn watcher_whose_network_vanished_is_dropped_though_its_messages_fit_into_buffers() {
+    let mut cable = match Cable::lay() {
+        Ok(cable) => cable,
+        Err(why) => {
+            eprintln!("SKIPPED: a network of its own takes root and iproute2: {why}");
+            return;
+        }
+    };
+    let (router, ended) = endless(|| {
+        futures_util::stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Some((Bytes::from_static(b"tick\n"), ()))
+        })
+    });
+    let limits = ServerLimits { write_stall_timeout: Duration::from_millis(500), ..limits() };
+    let hub = Running::listening_on(&cable.near, router, limits).await;
+    cable.watch(hub.address.port(), "tick").await;
+    // A peer that acknowledges is kept, however long it watches.
+    let still_there = tokio::time::timeout(2 * limits.write_stall_timeout, ended.notified()).await;
+    assert!(still_there.is_err(), "a healthy watcher was dropped");
+    cable.pull();
+    tokio::time::timeout(Duration::from_secs(20), ended.notified()).await.expect("the watcher is dropped");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn stalled_watcher_costs_little_of_the_kernels_memory() {
+    let (router, ended) = endless(|| futures_util::stream::repeat_with(|| Bytes::from_static(&[b'x'; 4096])));
+    let limits = ServerLimits { write_stall_timeout: Duration::from_millis(500), ..limits() };
+    let hub = Running::new(router, limits).await;
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let mut stream = socket.connect(hub.address).await.unwrap();
+    stream.write_all(REQUEST).await.unwrap();
+    ended.notified().await;
+    // What was accepted for it is still delivered.
+    let sent = rest(&mut stream).await.len();
+    assert!(sent < 1 << 20, "{sent} bytes were kept for one who reads nothing");
 }
 
 #[tokio::test]
