@@ -15,7 +15,7 @@ use forge_shared::{
     request::{Claim, Free, Holding, Register, WorkerHeartbeat},
     response::{ClaimedJob, LeaseAction, LeaseAnswer, WorkerOrder},
 };
-use std::{sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio::{
     sync::{Notify, watch},
     task::JoinSet,
@@ -31,6 +31,40 @@ const ANSWERED_AT_ONCE: Duration = Duration::from_secs(1);
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// How long a leaving agent tries to tell its last outcomes; they are on disk in any case.
 const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// After a job that took less, the next one is claimed while one runs.
+const SHORT: Duration = Duration::from_secs(1);
+/// How long a job that was claimed ahead waits for the one before it.
+const UNSTARTED_MAX: Duration = Duration::from_secs(1);
+
+/// A job that is this slot's.
+struct Taken {
+    claimed: ClaimedJob,
+    hold: Hold,
+}
+
+/// What a slot knows of its next job while one runs.
+#[derive(Default)]
+struct Ahead {
+    asking: Option<Asking>,
+    taken: Option<Taken>,
+    /// Of a question whose answer did not arrive.
+    claim_id: Option<ClaimId>,
+}
+
+type Asking = Pin<Box<dyn Future<Output = Result<Option<ClaimedJob>, Failed>> + Send>>;
+
+async fn answered(asking: &mut Option<Asking>) -> Result<Option<ClaimedJob>, Failed> {
+    match asking {
+        Some(asking) => asking.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn new_claim_id() -> ClaimId {
+    // Without randomness no agent starts.
+    ClaimId::trusted(random_hex().expect("the system gives randomness"))
+}
 
 /// Whether this worker takes jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,6 +277,8 @@ impl Worker {
         let mut mode = self.mode.subscribe();
         let mut slot = None;
         let mut backoff = Backoff::default();
+        let mut ahead = Ahead::default();
+        let mut last_was_short = false;
         loop {
             match mode.wait_for(|mode| *mode != Mode::Drain).await.map(|mode| *mode) {
                 Ok(Mode::Run) => {}
@@ -259,43 +295,93 @@ impl Worker {
                     }
                 }
             }
-            let claimed = tokio::select! {
-                claimed = self.claim() => claimed,
-                // A request that is dropped gives back what it was about to get.
-                _ = mode.wait_for(|mode| *mode != Mode::Run) => continue,
+            let taken = match ahead.taken.take() {
+                Some(taken) => Some(taken),
+                None => tokio::select! {
+                    claimed = self.claim(&mut ahead.claim_id) => claimed.map(|claimed| self.take(claimed)),
+                    // A request that is dropped gives back what it was about to get.
+                    _ = mode.wait_for(|mode| *mode != Mode::Run) => continue,
+                },
             };
-            let Some(claimed) = claimed else { continue };
+            let Some(Taken { claimed, hold }) = taken else { continue };
             backoff.reset();
-            let hold = self.holdings.add(claimed.lease_id.clone());
             tracing::info!(job.id = %claimed.job.id, job.r#type = %claimed.job.kind, job.attempt = claimed.job.attempt, "job claimed");
-            let done = self.workshop.work(&mut slot, &claimed, &hold).await;
+            let began = Instant::now();
+            let done = {
+                let work = self.workshop.work(&mut slot, &claimed, &hold);
+                tokio::pin!(work);
+                if last_was_short { self.work_and_claim(work.as_mut(), &mut ahead).await } else { work.await }
+            };
+            last_was_short = began.elapsed() < SHORT;
             self.finish(claimed, done, hold);
+            self.settle(&mut ahead).await;
+        }
+        if let Some(taken) = ahead.taken {
+            self.give_back(taken);
         }
         if let Some(slot) = slot {
             slot.close().await;
         }
     }
 
+    /// While a job runs that is probably short, asks for the next one, which then starts without
+    /// delay. A job that has to wait nevertheless goes back after a while: somebody else may be free.
+    async fn work_and_claim<W: Future<Output = Done>>(
+        self: &Arc<Self>,
+        mut work: Pin<&mut W>,
+        ahead: &mut Ahead,
+    ) -> Done {
+        let id = ahead.claim_id.get_or_insert_with(new_claim_id).clone();
+        let (hub, claim) = (self.hub.clone(), self.claim_for(id, None));
+        ahead.asking = Some(Box::pin(async move { hub.claim(&claim).await }));
+        loop {
+            let waits = ahead.taken.is_some();
+            tokio::select! {
+                biased;
+                done = work.as_mut() => return done,
+                answer = answered(&mut ahead.asking), if ahead.asking.is_some() => self.answered_ahead(ahead, answer),
+                () = tokio::time::sleep(UNSTARTED_MAX), if waits => {
+                    if let Some(taken) = ahead.taken.take() {
+                        self.give_back(taken);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The answer to a question that was asked ahead, which is on its way.
+    async fn settle(self: &Arc<Self>, ahead: &mut Ahead) {
+        if ahead.asking.is_some() {
+            let answer = answered(&mut ahead.asking).await;
+            self.answered_ahead(ahead, answer);
+        }
+    }
+
+    fn answered_ahead(self: &Arc<Self>, ahead: &mut Ahead, answer: Result<Option<ClaimedJob>, Failed>) {
+        ahead.asking = None;
+        // After a failure the same question is asked again, so that its answer is not lost.
+        if let Ok(found) = answer {
+            ahead.claim_id = None;
+            ahead.taken = found.map(|claimed| self.take(claimed));
+        }
+    }
+
+    fn take(&self, claimed: ClaimedJob) -> Taken {
+        let hold = self.holdings.add(claimed.lease_id.clone());
+        Taken { claimed, hold }
+    }
+
+    fn give_back(self: &Arc<Self>, Taken { claimed, hold }: Taken) {
+        let outcome = Outcome::Release { job_id: claimed.job.id.clone(), lease_id: claimed.lease_id.clone() };
+        self.finish(claimed, Done { outcome: Some(outcome), shipping: None }, hold);
+    }
+
     /// Asks for a job until there is one, or there is none for now. The same question has the same
     /// id however often it is asked, so an answer that got lost is given again.
-    async fn claim(&self) -> Option<ClaimedJob> {
+    async fn claim(&self, claim_id: &mut Option<ClaimId>) -> Option<ClaimedJob> {
         let mut backoff = Backoff::default();
-        let Ok(claim_id) = random_hex() else { return None };
-        let wait_ms = (CLAIM_WAIT_MS * (0.9 + 0.2 * fraction())) as u64;
-        let claim = Claim {
-            worker_id: self.hub.worker_id().clone(),
-            types: self.types.clone(),
-            queues: Vec::new(),
-            wait_ms: Some(wait_ms),
-            max: None,
-            free: Some(Free {
-                slots: Some(1),
-                cores: self.about.cores.map(f64::from),
-                ram_gb: self.about.ram_gb,
-            }),
-            claim_id: Some(ClaimId::trusted(claim_id)),
-            boot_id: Some(self.boot.clone()),
-        };
+        let id = claim_id.take().unwrap_or_else(new_claim_id);
+        let claim = self.claim_for(id, Some((CLAIM_WAIT_MS * (0.9 + 0.2 * fraction())) as u64));
         loop {
             let asked = Instant::now();
             match self.hub.claim(&claim).await {
@@ -319,6 +405,20 @@ impl Worker {
                     tokio::time::sleep(wait).await;
                 }
             }
+        }
+    }
+
+    fn claim_for(&self, claim_id: ClaimId, wait_ms: Option<u64>) -> Claim {
+        let cores = self.about.cores.map(f64::from);
+        Claim {
+            worker_id: self.hub.worker_id().clone(),
+            types: self.types.clone(),
+            queues: Vec::new(),
+            wait_ms,
+            max: None,
+            free: Some(Free { slots: Some(1), cores, ram_gb: self.about.ram_gb }),
+            claim_id: Some(claim_id),
+            boot_id: Some(self.boot.clone()),
         }
     }
 
