@@ -11,6 +11,8 @@ DATA := .forge
 DURATION ?= 600
 BENCH ?=
 FAULTS := fault-ack-early fault-no-fencing fault-sync-normal
+# What tests use beyond the build: a program and the Debian package that has it.
+TEST_TOOLS := strace:strace python3:python3 perl:perl ip:iproute2 prlimit:util-linux setsid:util-linux
 NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 # Long or timing-sensitive tests, which prove nothing about coverage and would be slow under it.
 HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order)::/)
@@ -41,11 +43,19 @@ test: tools lint faults unit generated
 tools: cargo
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
-	@command -v strace >/dev/null || { \
+	@missing=; for pair in $(TEST_TOOLS); do \
+	  command -v $${pair%%:*} >/dev/null || missing="$$missing $${pair##*:}"; \
+	done; \
+	if [ -n "$$missing" ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    apt-get install -y --no-install-recommends strace || (apt-get update && apt-get install -y --no-install-recommends strace) || true; \
+	    apt-get install -y --no-install-recommends $$missing || \
+	      (apt-get update && apt-get install -y --no-install-recommends $$missing) || true; \
 	  fi; \
-	  command -v strace >/dev/null || echo 'strace is missing: the sync-order tests will be skipped.' >&2; }
+	  for pair in $(TEST_TOOLS); do \
+	    command -v $${pair%%:*} >/dev/null || \
+	      echo "$${pair%%:*} is missing (package $${pair##*:}): tests that use it are skipped or fail." >&2; \
+	  done; \
+	fi
 
 lint: cargo
 	cargo fmt --check
