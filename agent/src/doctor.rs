@@ -2,7 +2,7 @@
 
 use crate::{
     config::Config,
-    hub::{self, Hub, explain},
+    hub::{self, Failed, Hub, explain},
     tls::Trust,
 };
 use std::{
@@ -118,22 +118,16 @@ async fn hub_itself(config: &Config, hub: &Hub, report: &mut Report) {
         report.bad("token", "there is none", "Set FORGE_INGEST_SECRET to a worker's token.");
         return;
     }
-    // Any worker may ask for a solver. One that is not there is a good answer.
-    let nothing = "0".repeat(64);
-    match hub.look(&format!("/api/solvers/{nothing}")).await.map(|answer| answer.status().as_u16()) {
-        Ok(200 | 404) => report.good("token", "accepted, and may work"),
-        Ok(401) => report.bad(
-            "token",
-            "the hub does not know it",
-            "Ask the hub's administrator for a worker's token.",
-        ),
-        Ok(403) => report.bad(
-            "token",
-            "it may not work for this hub",
-            "Use a token of the scope worker: POST /api/tokens on the hub makes one.",
-        ),
-        Ok(status) => report.bad("token", &format!("the hub answered {status}"), "Look at the hub's log."),
-        Err(error) => report.bad("token", &explain(&error), "Try again."),
+    match hub.may_work().await {
+        Ok(()) => report.good("token", "accepted, and may work under this id"),
+        Err(Failed::Later { why, token: true, .. }) => {
+            report.bad(
+                "token",
+                &why,
+                "Use a token of the scope worker: POST /api/tokens on the hub makes one.",
+            );
+        }
+        Err(error) => report.bad("token", &error.to_string(), "Look at the hub's log, and try again."),
     }
 }
 

@@ -180,6 +180,12 @@ impl Hub {
         self.call(named).await.map(drop)
     }
 
+    /// Whether this token may work under this id: asks for a job, with no room for one.
+    pub async fn may_work(&self) -> Result<(), Failed> {
+        let nothing = serde_json::json!({ "worker_id": self.id, "free": { "slots": 0 } });
+        self.call(self.post("/api/jobs/claim", &nothing)).await.map(drop)
+    }
+
     /// For the doctor: any path, whatever comes back.
     pub async fn look(&self, path: &str) -> Result<reqwest::Response, reqwest::Error> {
         self.request(Method::GET, path).send().await

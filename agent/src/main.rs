@@ -154,6 +154,10 @@ async fn work(config: &Config, hub: Hub, trust: Trust, signals: &mut Signals) ->
     let limits = Limits { total_max: (config.solver_cache_max_gb * GIB) as u64, ..Limits::default() };
     let cache =
         Cache::open(config.cache_dir()?, limits, &config.hub_url, config.ingest_secret.reveal(), trust)?;
+    // Its lock keeps a second agent away from these folders.
+    let outbox = Outbox::open(&state.join("outbox"))?;
+    let runner = Settings { keep_work: config.keep_work_dirs, ..Settings::new(state.join("work")) };
+    runner.sweep();
     let worker = Arc::new(Worker {
         workshop: Workshop {
             hub: hub.clone(),
@@ -162,9 +166,9 @@ async fn work(config: &Config, hub: Hub, trust: Trust, signals: &mut Signals) ->
             allow_commands: config.worker_allow_commands,
             permanent_exit_codes: vec![PERMANENT_EXIT_CODE],
         },
-        outbox: Outbox::open(&state.join("outbox"))?,
+        outbox,
         held_back: HeldBack::default(),
-        runner: Settings { keep_work: config.keep_work_dirs, ..Settings::new(state.join("work")) },
+        runner,
         about: Register {
             worker_id: hub.worker_id().clone(),
             name: config.node_name.clone(),

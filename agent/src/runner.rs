@@ -13,7 +13,10 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::supervise::wire::{self, Job, Kind, Report};
+use crate::supervise::{
+    folder,
+    wire::{self, Job, Kind, Report},
+};
 
 const READ_AHEAD: usize = 128 << 10;
 
@@ -44,6 +47,19 @@ impl Settings {
             grace: Self::GRACE,
             stdout_max: Self::STDOUT_MAX,
             open_files: Self::OPEN_FILES,
+        }
+    }
+
+    /// Removes working folders that were left behind when the machine lost power. Call it while no job runs in them.
+    pub fn sweep(&self) {
+        if self.keep_work {
+            return;
+        }
+        let left = std::fs::read_dir(&self.work_root).into_iter().flatten().flatten();
+        for entry in left.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            if let Err(error) = folder::remove(&entry.path()) {
+                tracing::warn!(folder = %entry.path().display(), %error, "an old working folder cannot be removed");
+            }
         }
     }
 

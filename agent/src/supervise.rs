@@ -10,7 +10,7 @@
 
 mod attempt;
 mod descendants;
-mod folder;
+pub(crate) mod folder;
 pub(crate) mod wire;
 
 use std::fs::File;

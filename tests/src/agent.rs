@@ -24,11 +24,18 @@ pub struct AgentOptions {
     env: Vec<(String, String)>,
     token: String,
     dir: Option<Arc<TempDir>>,
+    wrapper: Vec<String>,
 }
 
 impl Default for AgentOptions {
     fn default() -> Self {
-        Self { id: "machine".to_owned(), env: Vec::new(), token: SECRET.to_owned(), dir: None }
+        Self {
+            id: "machine".to_owned(),
+            env: Vec::new(),
+            token: SECRET.to_owned(),
+            dir: None,
+            wrapper: Vec::new(),
+        }
     }
 }
 
@@ -45,6 +52,12 @@ impl AgentOptions {
 
     pub fn token(mut self, token: &str) -> Self {
         self.token = token.to_owned();
+        self
+    }
+
+    /// Run as `wrapper... forge-agent`. The wrapper must leave the agent as the direct child.
+    pub fn wrapper(mut self, words: Vec<String>) -> Self {
+        self.wrapper = words;
         self
     }
 
@@ -78,7 +91,15 @@ impl Agent {
     /// On the same folders, after it ended.
     pub fn start_again(&mut self) {
         let log = OpenOptions::new().create(true).append(true).open(self.log_path()).expect("open the log");
-        let mut command = Command::new(binary::agent());
+        let agent = binary::agent();
+        let mut command = match self.options.wrapper.split_first() {
+            None => Command::new(agent),
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(agent);
+                command
+            }
+        };
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod binary;
+pub mod cable;
 pub mod history;
 pub mod hub;
 pub mod load;

@@ -19,7 +19,7 @@ pub(super) fn create(folder: &Path) -> io::Result<()> {
 }
 
 /// Removes the folder even if the solver took its own right to write to parts of it.
-pub(super) fn remove(folder: &Path) -> io::Result<()> {
+pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

@@ -1,12 +1,17 @@
 //! The hub goes away and comes back; the agent dies and comes back. No outcome is lost or doubled.
 
 use super::{end_of, hub_on_a_fixed_port, script};
+use forge_tests::cable::Cable;
 use forge_tests::{
     agent::{Agent, AgentOptions, until_exists},
-    hub::Hub,
+    hub::{Hub, Options},
 };
 use serde_json::json;
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 #[tokio::test]
 async fn agent_waits_for_a_hub_that_is_not_there_yet() {
@@ -122,4 +127,53 @@ async fn result_waits_out_a_revoked_token() {
     agent.start_again();
     let job = end_of(&hub, &id).await;
     assert_eq!((&job["result"], &job["attempt"]), (&json!(7), &json!(1)), "{job}");
+}
+
+/// Runs a job on a machine whose network is pulled for a while; the job ends meanwhile or after.
+async fn with_the_cable_pulled(cut: Duration, ends_meanwhile: bool) {
+    let Some(cable) = Cable::lay() else { return };
+    let hub = Hub::start(Options::default().env("HOST", "0.0.0.0")).await;
+    let url = format!("http://{}:{}", cable.here, hub.address().port());
+    let agent = Agent::start_at(&url, AgentOptions::default().wrapper(cable.wrapper()));
+    let dir = agent.dir();
+    let job = script(&hub, &steered(dir.path())).await;
+    let id = hub.enqueue(job).await;
+    until_exists(&dir.path().join("started")).await;
+    // The hub knows that it runs before the cut, so that what follows is about a running job.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while hub.job(&id).await["status"] != "running" {
+        assert!(Instant::now() < deadline, "the job should run");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    cable.pull();
+    if ends_meanwhile {
+        fs::write(dir.path().join("go"), "").unwrap();
+    }
+    // The cut itself is what is tested; nothing happens that could be waited for.
+    tokio::time::sleep(cut).await;
+    let meanwhile = hub.job(&id).await;
+    let expected = if cut > Duration::from_secs(80) { "pending" } else { "running" };
+    assert_eq!(meanwhile["status"], expected, "{meanwhile}");
+    cable.plug_in();
+    if !ends_meanwhile {
+        agent.until_log("the hub is back").await;
+        fs::write(dir.path().join("go"), "").unwrap();
+    }
+    let job = end_of(&hub, &id).await;
+    assert_eq!(
+        (&job["result"], &job["attempt"], &job["attempts"]),
+        (&json!(7), &json!(1), &json!(1)),
+        "{job}"
+    );
+    assert_eq!(runs(dir.path()), 1);
+}
+
+#[tokio::test]
+async fn network_that_is_cut_for_30_s_is_not_noticed_by_the_job() {
+    with_the_cable_pulled(Duration::from_secs(30), true).await;
+}
+
+#[tokio::test]
+async fn network_that_is_cut_for_90_s_costs_the_lease_and_the_work_is_salvaged() {
+    with_the_cable_pulled(Duration::from_secs(90), false).await;
 }

@@ -1,6 +1,7 @@
 //! The real agent against the real hub.
 
 mod away;
+mod doctor;
 mod leaving;
 mod solvers;
 mod work;
