@@ -280,9 +280,19 @@ impl Worker {
         let mut ahead = Ahead::default();
         let mut last_was_short = false;
         loop {
-            match mode.wait_for(|mode| *mode != Mode::Drain).await.map(|mode| *mode) {
-                Ok(Mode::Run) => {}
-                _ => break,
+            let now = *mode.borrow_and_update();
+            if now != Mode::Run
+                && let Some(taken) = ahead.taken.take()
+            {
+                self.give_back(taken);
+            }
+            match now {
+                Mode::Run => {}
+                Mode::Leave => break,
+                Mode::Drain => {
+                    let _ = mode.changed().await;
+                    continue;
+                }
             }
             // Ready before a job is claimed, so that a job never waits for it or dies of it.
             if slot.is_none() {
@@ -315,9 +325,6 @@ impl Worker {
             last_was_short = began.elapsed() < SHORT;
             self.finish(claimed, done, hold);
             self.settle(&mut ahead).await;
-        }
-        if let Some(taken) = ahead.taken {
-            self.give_back(taken);
         }
         if let Some(slot) = slot {
             slot.close().await;
