@@ -147,7 +147,7 @@ async fn with_the_cable_pulled(cut: Duration, ends_meanwhile: bool) {
     }
     cable.pull();
     if ends_meanwhile {
-        fs::write(dir.path().join("go"), "").unwrap();
+        fs::write(dir.path().join("go"), "").expect("tell the solver to end");
     }
     // The cut itself is what is tested; nothing happens that could be waited for.
     tokio::time::sleep(cut).await;
@@ -157,7 +157,7 @@ async fn with_the_cable_pulled(cut: Duration, ends_meanwhile: bool) {
     cable.plug_in();
     if !ends_meanwhile {
         agent.until_log("the hub is back").await;
-        fs::write(dir.path().join("go"), "").unwrap();
+        fs::write(dir.path().join("go"), "").expect("tell the solver to end");
     }
     let job = end_of(&hub, &id).await;
     assert_eq!(
