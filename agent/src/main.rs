@@ -20,7 +20,7 @@ use forge_shared::request::Register;
 use std::{cell::Cell, io::IsTerminal as _, process::ExitCode, sync::Arc, time::Duration};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
-    sync::{Notify, watch},
+    sync::watch,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing_subscriber::EnvFilter;
@@ -195,7 +195,6 @@ async fn work(config: &Config, hub: Hub, trust: Trust, signals: &mut Signals) ->
         mode: watch::Sender::new(Mode::Run),
         holdings: Holdings::default(),
         superseded: CancellationToken::new(),
-        heartbeat_now: Notify::new(),
         finishing: TaskTracker::new(),
     });
     let running = tokio::spawn(worker.clone().run());

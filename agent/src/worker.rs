@@ -16,11 +16,7 @@ use forge_shared::{
     response::{ClaimedJob, LeaseAction, LeaseAnswer, WorkerOrder},
 };
 use std::{pin::Pin, sync::Arc, time::Duration};
-use tokio::{
-    sync::{Notify, watch},
-    task::JoinSet,
-    time::Instant,
-};
+use tokio::{sync::watch, task::JoinSet, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(10);
@@ -93,7 +89,6 @@ pub struct Worker {
     pub holdings: Holdings,
     /// Somebody else took this machine's name.
     pub superseded: CancellationToken,
-    pub heartbeat_now: Notify,
     /// Outcomes on their way to disk.
     pub finishing: TaskTracker,
 }
@@ -208,7 +203,6 @@ impl Worker {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(HEARTBEAT_EVERY) => {}
-                () = self.heartbeat_now.notified() => {}
             }
             let heartbeat = WorkerHeartbeat {
                 holding: self.holding(),
@@ -300,7 +294,10 @@ impl Worker {
                     Ok(started) => slot = Some(started),
                     Err(error) => {
                         tracing::error!("no job can be run here: {error:#}");
-                        tokio::time::sleep(backoff.next(None)).await;
+                        tokio::select! {
+                            () = tokio::time::sleep(backoff.next(None)) => {}
+                            _ = mode.changed() => {}
+                        }
                         continue;
                     }
                 }
