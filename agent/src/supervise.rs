@@ -55,6 +55,8 @@ struct Supervisor {
     child_ended: SignalFd,
     params: Option<Bytes>,
     attempt: Option<Attempt>,
+    /// Whatever is read passes through here.
+    chunk: Vec<u8>,
 }
 
 /// What `poll` can say is ready.
@@ -95,6 +97,7 @@ impl Supervisor {
             child_ended,
             params: None,
             attempt: None,
+            chunk: vec![0; CHUNK],
         })
     }
 
@@ -115,10 +118,10 @@ impl Supervisor {
                     attempt.reap();
                 }
                 if ready.contains(&Source::Stdout) {
-                    attempt.read_stdout(&mut self.to_agent);
+                    attempt.read_stdout(&mut self.chunk, &mut self.to_agent);
                 }
                 if ready.contains(&Source::Stderr) {
-                    attempt.read_stderr(&mut self.to_agent);
+                    attempt.read_stderr(&mut self.chunk, &mut self.to_agent);
                 }
             }
             if ready.contains(&Source::Commands)
@@ -132,7 +135,7 @@ impl Supervisor {
             if attempt.is_over()
                 && let Some(attempt) = self.attempt.take()
             {
-                attempt.finish(&mut self.to_agent);
+                attempt.finish(&mut self.chunk, &mut self.to_agent);
             }
         }
     }
@@ -171,10 +174,9 @@ impl Supervisor {
     }
 
     fn read_commands(&mut self) -> anyhow::Result<()> {
-        let mut chunk = vec![0; CHUNK];
-        match self.commands.read(&mut chunk) {
+        match self.commands.read(&mut self.chunk) {
             Ok(0) => self.lose_agent(),
-            Ok(length) => self.received.extend_from_slice(&chunk[..length]),
+            Ok(length) => self.received.extend_from_slice(&self.chunk[..length]),
             Err(error) if is_momentary(&error) => {}
             Err(_) => self.lose_agent(),
         }

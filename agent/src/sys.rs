@@ -1,16 +1,19 @@
 //! The few system calls that no safe wrapper offers. Nothing here decides anything.
 #![allow(unsafe_code)]
 
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus};
+use std::cell::Cell;
+use std::ffi::CString;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::sched::CloneFlags;
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
+use nix::unistd;
 
 /// A child that has ended, with what it and the children it had waited for used.
 pub(crate) struct Reaped {
@@ -78,21 +81,88 @@ pub(crate) fn keep_inherited_files_from_children() {
     }
 }
 
-/// Makes the program start in a session of its own, with no signal blocked, within `limits`, and die with the
-/// process that starts it. That process must have a single thread: the kernel counts the end of the starting
-/// thread as the end of the parent.
-pub(crate) fn confine(command: &mut Command, limits: Vec<(Resource, u64)>) {
-    let prepare = move || -> io::Result<()> {
-        nix::unistd::setsid()?;
+/// A program about to start. Everything is laid out for the system beforehand, because the new process may do
+/// nothing but system calls until it has become the program.
+pub(crate) struct Start {
+    /// Where the program may be, best first.
+    pub(crate) candidates: Vec<CString>,
+    pub(crate) argv: Vec<CString>,
+    /// Each as `NAME=value`.
+    pub(crate) env: Vec<CString>,
+    pub(crate) work_dir: CString,
+    pub(crate) limits: Vec<(Resource, u64)>,
+}
+
+impl Start {
+    /// Starts the program in a session of its own, with no signal blocked, within the limits, to die with this
+    /// process. This process must have a single thread, because the kernel counts the end of the starting
+    /// thread as the end of the parent, and must block all signals.
+    ///
+    /// The new process borrows this one's memory until it has become the program, and this one sleeps that
+    /// long: to copy the memory, or even its page tables alone, would cost more than all the rest.
+    pub(crate) fn spawn(
+        &self,
+        stdin: &impl AsFd,
+        stdout: &impl AsFd,
+        stderr: &impl AsFd,
+    ) -> nix::Result<i32> {
+        const STACK: usize = 32 << 10;
+        let pointers = |texts: &[CString]| -> Vec<*const libc::c_char> {
+            texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+        };
+        let (argv, env) = (pointers(&self.argv), pointers(&self.env));
+        let failure = Cell::new(None);
+        let become_the_program = || -> isize {
+            let prepared = self.prepare(stdin, stdout, stderr);
+            let error = prepared.err().unwrap_or_else(|| execute(&self.candidates, &argv, &env));
+            failure.set(Some(error));
+            0
+        };
+        let mut stack = vec![0; STACK];
+        let flags = CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK;
+        // SAFETY: this process sleeps until the new one has left the shared memory, and the new one only makes
+        // system calls and writes to its own stack and to `failure`. All signals are blocked, so no handler runs.
+        let pid = unsafe {
+            nix::sched::clone(Box::new(become_the_program), &mut stack, flags, Some(libc::SIGCHLD))
+        }?;
+        match failure.get() {
+            None => Ok(pid.as_raw()),
+            Some(error) => {
+                let _ = nix::sys::wait::waitpid(pid, None);
+                Err(error)
+            }
+        }
+    }
+
+    fn prepare(&self, stdin: &impl AsFd, stdout: &impl AsFd, stderr: &impl AsFd) -> nix::Result<()> {
+        unistd::setsid()?;
         SigSet::empty().thread_set_mask()?;
         prctl::set_pdeathsig(Signal::SIGKILL)?;
-        for (resource, limit) in &limits {
+        for (resource, limit) in &self.limits {
             setrlimit(*resource, *limit, *limit)?;
         }
-        Ok(())
-    };
-    // SAFETY: between fork and exec only system calls are made; nothing allocates or takes a lock.
-    unsafe { command.pre_exec(prepare) };
+        unistd::chdir(self.work_dir.as_c_str())?;
+        unistd::dup2_stdin(stdin)?;
+        unistd::dup2_stdout(stdout)?;
+        unistd::dup2_stderr(stderr)
+    }
+}
+
+/// Becomes the first candidate that can be started, as a shell goes through `PATH`. Returns only if there is none.
+fn execute(candidates: &[CString], argv: &[*const libc::c_char], env: &[*const libc::c_char]) -> Errno {
+    let mut failure = Errno::ENOENT;
+    for candidate in candidates {
+        // SAFETY: the pointers are to texts that end with a zero, in lists that end with a null, and all of them
+        // outlive the call.
+        unsafe { libc::execve(candidate.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+        match Errno::last() {
+            // Somewhere further on it may be there, but if it is not, this says more.
+            Errno::EACCES => failure = Errno::EACCES,
+            Errno::ENOENT | Errno::ENOTDIR => {}
+            other => return other,
+        }
+    }
+    failure
 }
 
 /// A process that cannot turn into another one, as a number can.

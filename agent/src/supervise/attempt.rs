@@ -1,23 +1,24 @@
 //! One job, from its start until nothing of it is left.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, PipeReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::Signal;
 
 use super::descendants::{self, Identity};
 use super::wire::{Job, Kind, Report};
-use super::{CHUNK, ToAgent, folder, is_momentary, never_block};
+use super::{ToAgent, folder, is_momentary, never_block};
 use crate::runner::{Ended, Usage};
-use crate::sys::{self, Reap};
+use crate::sys::{self, Reap, Start};
 
 /// What a solver that ended by itself left running gets to end, too.
 const LEFTOVERS_GRACE: Duration = Duration::from_secs(1);
@@ -34,8 +35,8 @@ pub(super) struct Attempt {
     job: Job,
     solver: i32,
     started: Instant,
-    pub(super) stdout: Option<ChildStdout>,
-    pub(super) stderr: Option<ChildStderr>,
+    pub(super) stdout: Option<PipeReader>,
+    pub(super) stderr: Option<PipeReader>,
     stdout_bytes: u64,
     solver_exit: Option<(ExitStatus, Instant)>,
     no_children: bool,
@@ -184,9 +185,8 @@ impl Attempt {
         self.no_children
     }
 
-    pub(super) fn read_stdout(&mut self, to_agent: &mut ToAgent) -> usize {
-        let mut chunk = [0; CHUNK];
-        let length = read(&mut self.stdout, &mut chunk);
+    pub(super) fn read_stdout(&mut self, chunk: &mut [u8], to_agent: &mut ToAgent) -> usize {
+        let length = read(&mut self.stdout, chunk);
         let room = self.job.stdout_max.saturating_sub(self.stdout_bytes);
         let kept = length.min(usize::try_from(room).unwrap_or(usize::MAX));
         self.stdout_bytes += length as u64;
@@ -196,19 +196,18 @@ impl Attempt {
         length
     }
 
-    pub(super) fn read_stderr(&mut self, to_agent: &mut ToAgent) -> usize {
-        let mut chunk = [0; CHUNK];
-        let length = read(&mut self.stderr, &mut chunk);
+    pub(super) fn read_stderr(&mut self, chunk: &mut [u8], to_agent: &mut ToAgent) -> usize {
+        let length = read(&mut self.stderr, chunk);
         if length > 0 {
             to_agent.put(Kind::Stderr, &chunk[..length]);
         }
         length
     }
 
-    pub(super) fn finish(mut self, to_agent: &mut ToAgent) {
+    pub(super) fn finish(mut self, chunk: &mut [u8], to_agent: &mut ToAgent) {
         // The end of the pipes is not waited for: their other ends may have been passed to a stranger.
-        drain(|| self.read_stdout(to_agent));
-        drain(|| self.read_stderr(to_agent));
+        drain(|| self.read_stdout(chunk, to_agent));
+        drain(|| self.read_stderr(chunk, to_agent));
         remove_folder(&self.job, to_agent);
         let ended_at = self.solver_exit.map_or_else(Instant::now, |(_, at)| at);
         let usage = Usage {
@@ -234,53 +233,77 @@ impl Attempt {
     }
 }
 
-fn spawn(job: &Job, params: Option<&[u8]>) -> Result<(i32, ChildStdout, ChildStderr), String> {
-    let (program, arguments) = job.argv.split_first().ok_or("there is no program to start")?;
+fn spawn(job: &Job, params: Option<&[u8]>) -> Result<(i32, PipeReader, PipeReader), String> {
+    let program = job.argv.first().ok_or("there is no program to start")?;
     if let Some(path) = &job.folder {
         let path = Path::new(path);
         folder::create(path)
             .map_err(|error| format!("cannot make the folder {}: {error}", path.display()))?;
     }
     let stdin = match (params, &job.params_file) {
-        (Some(params), Some(file)) => folder::write_params(Path::new(file), params).map(Stdio::from),
-        _ => File::open("/dev/null").map(Stdio::from),
+        (Some(params), Some(file)) => folder::write_params(Path::new(file), params),
+        _ => File::open("/dev/null"),
     };
     let stdin = stdin.map_err(|error| format!("cannot hand over the parameters: {error}"))?;
     let work_dir = Path::new(&job.work_dir);
     if !work_dir.is_dir() {
         return Err(format!("the working folder {} is not a folder", work_dir.display()));
     }
-
-    let mut command = Command::new(program);
-    command.args(arguments);
-    // The file and standard input always have them; a JSON text never holds a zero byte.
-    if let Some(params) = params.filter(|params| params.len() < MAX_ARG_STRLEN && !params.contains(&0)) {
-        command.arg("--params").arg(OsStr::from_bytes(params));
-    }
-    command.env_clear().envs(job.env.iter().map(|(name, value)| (name, value)));
-    command.current_dir(work_dir).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-    sys::confine(&mut command, limits(job).map_err(|error| format!("cannot read the limits: {error}"))?);
-    let cannot_start = |error| format!("cannot start {}: {error}", Path::new(program).display());
-    let mut child = spawn_when_not_busy(&mut command).map_err(cannot_start)?;
-    let stdout = child.stdout.take().expect("it was asked for");
-    let stderr = child.stderr.take().expect("it was asked for");
+    let cannot_start = |error: io::Error| format!("cannot start {}: {error}", Path::new(program).display());
+    let start = layout(job, program, params).map_err(cannot_start)?;
+    let (stdout, to_stdout) = io::pipe().map_err(cannot_start)?;
+    let (stderr, to_stderr) = io::pipe().map_err(cannot_start)?;
     never_block(&stdout).and_then(|()| never_block(&stderr)).expect("a pipe that was just made has flags");
-    let pid = i32::try_from(child.id()).expect("pids are positive");
+    let start = || start.spawn(&stdin, &to_stdout, &to_stderr);
+    let pid = when_not_busy(start).map_err(|error| cannot_start(error.into()))?;
     Ok((pid, stdout, stderr))
+}
+
+fn layout(job: &Job, program: &OsStr, params: Option<&[u8]>) -> io::Result<Start> {
+    let mut argv =
+        job.argv.iter().map(|text| CString::new(text.as_bytes())).collect::<Result<Vec<_>, _>>()?;
+    // The file and standard input always have them; a JSON text never holds a zero byte.
+    if let Some(params) = params.filter(|params| params.len() < MAX_ARG_STRLEN)
+        && let Ok(params) = CString::new(params)
+    {
+        argv.extend([c"--params".to_owned(), params]);
+    }
+    let assignment = |(name, value): &(OsString, OsString)| {
+        CString::new([name.as_bytes(), b"=", value.as_bytes()].concat())
+    };
+    Ok(Start {
+        candidates: candidates(program, &job.env)?,
+        argv,
+        env: job.env.iter().map(assignment).collect::<Result<_, _>>()?,
+        work_dir: CString::new(job.work_dir.as_bytes())?,
+        limits: limits(job)?,
+    })
+}
+
+/// A name without a slash is looked up where the job's own `PATH` says.
+fn candidates(program: &OsStr, env: &[(OsString, OsString)]) -> io::Result<Vec<CString>> {
+    const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
+    let named = |path: &OsStr| CString::new(path.as_bytes()).map_err(io::Error::from);
+    if program.as_bytes().contains(&b'/') {
+        return Ok(vec![named(program)?]);
+    }
+    let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    let folders = std::env::split_paths(path.unwrap_or(OsStr::new(USUAL)));
+    folders.map(|folder| named(folder.join(program).as_os_str())).collect()
 }
 
 /// A program that was just written counts as busy while a process that the agent is starting at that moment, and
 /// that has not yet become another program, still shares the agent's files.
-fn spawn_when_not_busy(command: &mut Command) -> io::Result<Child> {
+fn when_not_busy(start: impl Fn() -> nix::Result<i32>) -> nix::Result<i32> {
     const TRIES: usize = 20;
     const PAUSE: Duration = Duration::from_millis(5);
     for _ in 1..TRIES {
-        match command.spawn() {
-            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::sleep(PAUSE),
-            spawned => return spawned,
+        match start() {
+            Err(Errno::ETXTBSY) => std::thread::sleep(PAUSE),
+            started => return started,
         }
     }
-    command.spawn()
+    start()
 }
 
 /// Memory is limited as private writable memory, not as address space: runtimes such as those of Go, Java and

@@ -8,13 +8,15 @@ use std::path::Path;
 /// Makes an empty folder that only this user may enter. What an earlier attempt of the same name left behind
 /// when the machine lost power goes away.
 pub(super) fn create(folder: &Path) -> io::Result<()> {
-    if let Some(root) = folder.parent() {
-        fs::create_dir_all(root)?;
-    }
     let create = || DirBuilder::new().mode(0o700).create(folder);
-    match create() {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => remove(folder).and_then(|()| create()),
-        created => created,
+    match (create(), folder.parent()) {
+        (Err(error), _) if error.kind() == io::ErrorKind::AlreadyExists => {
+            remove(folder).and_then(|()| create())
+        }
+        (Err(error), Some(root)) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(root).and_then(|()| create())
+        }
+        (created, _) => created,
     }
 }
 
