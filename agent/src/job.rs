@@ -31,8 +31,6 @@ pub struct Workshop {
     pub cache: Cache,
     pub handlers: Handlers,
     pub allow_commands: bool,
-    /// Exit codes after which trying again is pointless.
-    pub permanent_exit_codes: Vec<i32>,
 }
 
 /// What is to be told about a job that is over, and the last of its log on its way.
@@ -90,7 +88,7 @@ impl Workshop {
         };
         shipping.all_read().await;
         let done = match finished {
-            Ok(finished) => self.ended(&failure, finished, hold, &shipping),
+            Ok(finished) => ended(&failure, finished, hold, &shipping),
             Err(error) => {
                 *slot = None;
                 tracing::error!(job.id = %job.id, "the process that watches over jobs died: {error:#}");
@@ -152,32 +150,27 @@ impl Workshop {
             work_dir: None,
         }
     }
+}
 
-    fn ended(&self, failure: &Failing<'_>, finished: Finished, hold: &Hold, shipping: &Shipping) -> Done {
-        let Finished { ended, stdout, usage } = finished;
-        let tail = || Some(shipping.tail(TAIL_BYTES)).filter(|tail| !tail.is_empty());
-        let usage = Some(usage);
-        match ended {
-            Ended::Exited(0) => failure.success(&stdout, usage),
-            Ended::Exited(code) => {
-                let permanent = self.permanent_exit_codes.contains(&code);
-                failure.report(&format!("exit_code:{code}"), FailureKind::Error, permanent, tail(), usage)
-            }
-            Ended::Signaled(signal) => {
-                failure.report(&format!("signal:{signal}"), FailureKind::Error, false, tail(), usage)
-            }
-            Ended::TimedOut => {
-                failure.report("max_runtime_exceeded", FailureKind::Timeout, false, tail(), usage)
-            }
-            Ended::OutputTooLarge => {
-                let why = "the program wrote more to its standard output than a result may have".to_owned();
-                failure.report("result_too_large", FailureKind::Error, false, Some(why), usage)
-            }
-            Ended::NotStarted(why) => {
-                failure.report("not_started", FailureKind::Error, false, Some(why), usage)
-            }
-            Ended::Stopped => failure.stopped(hold.why()),
+fn ended(failure: &Failing<'_>, finished: Finished, hold: &Hold, shipping: &Shipping) -> Done {
+    let Finished { ended, permanent, stdout, usage } = finished;
+    let tail = || Some(shipping.tail(TAIL_BYTES)).filter(|tail| !tail.is_empty());
+    let usage = Some(usage);
+    match ended {
+        Ended::Exited(0) => failure.success(&stdout, usage),
+        Ended::Exited(code) => {
+            failure.report(&format!("exit_code:{code}"), FailureKind::Error, permanent, tail(), usage)
         }
+        Ended::Signaled(signal) => {
+            failure.report(&format!("signal:{signal}"), FailureKind::Error, false, tail(), usage)
+        }
+        Ended::TimedOut => failure.report("max_runtime_exceeded", FailureKind::Timeout, false, tail(), usage),
+        Ended::OutputTooLarge => {
+            let why = "the program wrote more to its standard output than a result may have".to_owned();
+            failure.report("result_too_large", FailureKind::Error, false, Some(why), usage)
+        }
+        Ended::NotStarted(why) => failure.report("not_started", FailureKind::Error, false, Some(why), usage),
+        Ended::Stopped => failure.stopped(hold.why()),
     }
 }
 

@@ -26,8 +26,6 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing_subscriber::EnvFilter;
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
-/// A solver that ends with this code asks not to be tried again.
-const PERMANENT_EXIT_CODE: i32 = 100;
 
 fn main() -> ExitCode {
     // Before anything else: this process stays small and single-threaded.
@@ -164,7 +162,6 @@ async fn work(config: &Config, hub: Hub, trust: Trust, signals: &mut Signals) ->
             cache,
             handlers: config.worker_handlers.clone(),
             allow_commands: config.worker_allow_commands,
-            permanent_exit_codes: vec![PERMANENT_EXIT_CODE],
         },
         outbox,
         held_back: HeldBack::default(),

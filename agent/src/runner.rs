@@ -32,12 +32,16 @@ pub struct Settings {
     pub grace: Duration,
     pub stdout_max: usize,
     pub open_files: u64,
+    /// After which trying again is pointless.
+    pub permanent_exit_codes: Vec<i32>,
 }
 
 impl Settings {
     pub const GRACE: Duration = Duration::from_secs(10);
     pub const STDOUT_MAX: usize = 8 << 20;
     pub const OPEN_FILES: u64 = 4096;
+    /// A solver that ends with it asks not to be tried again.
+    pub const PERMANENT_EXIT_CODE: i32 = 100;
 
     pub fn new(work_root: PathBuf) -> Self {
         Self {
@@ -47,6 +51,7 @@ impl Settings {
             grace: Self::GRACE,
             stdout_max: Self::STDOUT_MAX,
             open_files: Self::OPEN_FILES,
+            permanent_exit_codes: vec![Self::PERMANENT_EXIT_CODE],
         }
     }
 
@@ -105,13 +110,15 @@ pub enum Ended {
 #[derive(Clone, Debug)]
 pub struct Finished {
     pub ended: Ended,
+    /// By its exit code, trying again is pointless.
+    pub permanent: bool,
     pub stdout: Bytes,
     pub usage: Usage,
 }
 
 impl Finished {
     fn without_start(ended: Ended) -> Self {
-        Self { ended, stdout: Bytes::new(), usage: Usage::default() }
+        Self { ended, permanent: false, stdout: Bytes::new(), usage: Usage::default() }
     }
 }
 
@@ -217,11 +224,17 @@ impl Slot {
                 Kind::Finished => {
                     log.finish();
                     let report: Report = serde_json::from_slice(&payload).context("read a report")?;
-                    return Ok(Finished { ended: report.ended, stdout: stdout.into(), usage: report.usage });
+                    return Ok(self.finished(report, stdout.into()));
                 }
                 kind => bail!("the supervisor said {kind:?} during a run"),
             }
         }
+    }
+
+    fn finished(&self, Report { ended, usage }: Report, stdout: Bytes) -> Finished {
+        let pointless = &self.settings.permanent_exit_codes;
+        let permanent = matches!(&ended, Ended::Exited(code) if pointless.contains(code));
+        Finished { ended, permanent, stdout, usage }
     }
 
     fn request(&self, run: Run) -> Vec<u8> {
