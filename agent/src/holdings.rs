@@ -24,6 +24,8 @@ pub struct Holdings(Arc<Mutex<HashMap<LeaseId, Held>>>);
 #[derive(Debug)]
 struct Held {
     phase: Phase,
+    /// Its turn has come; until then it waits for the job before it.
+    begun: bool,
     stop: Stop,
 }
 
@@ -36,7 +38,7 @@ struct Stop {
 impl Holdings {
     pub fn add(&self, lease: LeaseId) -> Hold {
         let stop = Stop::default();
-        self.held().insert(lease.clone(), Held { phase: Phase::Preparing, stop: stop.clone() });
+        self.held().insert(lease.clone(), Held { phase: Phase::Preparing, begun: false, stop: stop.clone() });
         Hold { holdings: self.clone(), lease, stop }
     }
 
@@ -47,7 +49,7 @@ impl Holdings {
 
     /// Jobs that are being prepared or run.
     pub fn busy(&self) -> usize {
-        self.held().values().filter(|held| held.phase != Phase::Reporting).count()
+        self.held().values().filter(|held| held.begun && held.phase != Phase::Reporting).count()
     }
 
     pub fn stop(&self, lease: &LeaseId, why: Why) {
@@ -82,6 +84,12 @@ pub struct Hold {
 }
 
 impl Hold {
+    pub fn begin(&self) {
+        if let Some(held) = self.holdings.held().get_mut(&self.lease) {
+            held.begun = true;
+        }
+    }
+
     pub fn enter(&self, phase: Phase) {
         if let Some(held) = self.holdings.held().get_mut(&self.lease) {
             held.phase = phase;
@@ -116,6 +124,8 @@ mod tests {
         let holdings = Holdings::default();
         let lease = LeaseId::trusted("a-1-b");
         let hold = holdings.add(lease.clone());
+        assert_eq!((holdings.list().len(), holdings.busy()), (1, 0));
+        hold.begin();
         assert_eq!((holdings.list().len(), holdings.busy()), (1, 1));
         hold.enter(Phase::Reporting);
         assert_eq!((holdings.list()[0].phase, holdings.busy()), (Phase::Reporting, 0));

@@ -115,11 +115,16 @@ impl Hub {
         Ok(serde_json::from_slice::<HeartbeatAnswer>(&answer).is_ok_and(|answer| answer.cancel))
     }
 
-    /// One job, or none within the time. A hub that does not know `wait_ms` answers at once.
-    pub async fn claim(&self, claim: &Claim) -> Result<Option<ClaimedJob>, Failed> {
+    /// Jobs, or none within the time. A hub that does not know `wait_ms` answers at once, and one that does not
+    /// know `max` with a single job.
+    pub async fn claim(&self, claim: &Claim) -> Result<Vec<ClaimedJob>, Failed> {
         let wait = Duration::from_millis(claim.wait_ms.unwrap_or(0));
         let answer = self.call(self.post("/api/jobs/claim", claim).timeout(wait + WAIT_SLACK)).await?;
-        if answer.is_empty() { Ok(None) } else { parse(&answer) }
+        match answer.first() {
+            None => Ok(Vec::new()),
+            Some(b'[') => parse(&answer),
+            Some(_) => parse(&answer).map(|job| vec![job]),
+        }
     }
 
     pub async fn report(&self, reports: &[&Report]) -> Result<Vec<ReportAnswer>, Failed> {

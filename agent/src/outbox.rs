@@ -145,10 +145,11 @@ impl Outbox {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// On disk when it returns. Goes on when the caller stops waiting.
-    pub async fn put(&self, outcome: Outcome) -> Result<EntryId, OutboxError> {
+    /// On disk when it returns. Goes on when the caller stops waiting. When `more` outcomes are about to come, it
+    /// waits a moment for them, to share a sync and a call to the hub.
+    pub async fn put(&self, outcome: Outcome, more: bool) -> Result<EntryId, OutboxError> {
         let (reply, answer) = oneshot::channel();
-        self.inner.send(Command::Put { outcome: Arc::new(outcome), reply })?;
+        self.inner.send(Command::Put { outcome: Arc::new(outcome), more, reply })?;
         answer.await.map_err(|_| OutboxError::Closed)?
     }
 
@@ -172,11 +173,14 @@ impl Outbox {
         pending.values().filter_map(|entry| entry.outcome.lease_id().cloned()).collect()
     }
 
-    /// After the hub's definite answer.
-    pub async fn remove(&self, id: EntryId) {
-        let Some(Pending { place, .. }) = self.inner.shared.pending().remove(&id) else { return };
+    /// After the hub's definite answers.
+    pub async fn remove(&self, ids: &[EntryId]) {
+        let places = {
+            let mut pending = self.inner.shared.pending();
+            ids.iter().filter_map(|id| pending.remove(id)).map(|entry| entry.place).collect()
+        };
         let (done, removed) = oneshot::channel();
-        if self.inner.send(Command::Remove { place, done }).is_ok() {
+        if self.inner.send(Command::Remove { places, done }).is_ok() {
             // An error says that the writer is gone, and with it the wish to wait for it.
             drop(removed.await);
         }

@@ -135,7 +135,7 @@ async fn send(hub: &Hub, outbox: &Outbox, batch: &[(EntryId, Arc<Outcome>)]) -> 
             Err(error @ Failed::Later { .. }) => return Err(error),
             Err(error) => tracing::warn!(job.id = %job_id, "the hub did not take a job back: {error}"),
         }
-        outbox.remove(*id).await;
+        outbox.remove(&[*id]).await;
         return Ok(());
     }
     let reports: Vec<&Report> = batch
@@ -155,13 +155,18 @@ async fn send(hub: &Hub, outbox: &Outbox, batch: &[(EntryId, Arc<Outcome>)]) -> 
         Err(error) => return Err(error),
     };
     let mut busy = None;
+    let mut told = Vec::new();
     for (((id, _), report), answer) in batch.iter().zip(&reports).zip(answers) {
         match answer.code {
-            200..300 => outbox.remove(*id).await,
+            200..300 => told.push(*id),
             408 | 429 | 500.. => busy = Some(answer),
-            _ => refused(outbox, *id, report, &answer).await,
+            _ => {
+                refused(outbox, report, &answer).await;
+                told.push(*id);
+            }
         }
     }
+    outbox.remove(&told).await;
     match busy {
         None => Ok(()),
         Some(answer) => {
@@ -173,7 +178,7 @@ async fn send(hub: &Hub, outbox: &Outbox, batch: &[(EntryId, Arc<Outcome>)]) -> 
 
 /// A definite no. When it is the result itself that the hub cannot take, the job is told to have
 /// failed, so that it does not wait for its lease to end.
-async fn refused(outbox: &Outbox, id: EntryId, report: &Report, answer: &ReportAnswer) {
+async fn refused(outbox: &Outbox, report: &Report, answer: &ReportAnswer) {
     let said = answer.error.as_ref().map_or_else(|| answer.code.to_string(), |error| error.error.clone());
     tracing::warn!(job.id = %report.job_id, "the hub does not take this outcome: {said}");
     if report.result.is_some() && matches!(answer.code, 400 | 413 | 422) {
@@ -185,9 +190,8 @@ async fn refused(outbox: &Outbox, id: EntryId, report: &Report, answer: &ReportA
             backtrace: Some(said),
             ..report.clone()
         };
-        if let Err(error) = outbox.put(Outcome::Report(failure)).await {
+        if let Err(error) = outbox.put(Outcome::Report(failure), false).await {
             tracing::error!(job.id = %report.job_id, "a failure could not be kept: {error}");
         }
     }
-    outbox.remove(id).await;
 }

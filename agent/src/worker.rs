@@ -1,66 +1,31 @@
 //! Registration, heartbeats, claims: what makes this machine a worker.
 
+mod claims;
+
 use crate::{
-    backoff::{Backoff, fraction},
+    backoff::Backoff,
     holdings::{Hold, Holdings, Why},
-    hub::{Failed, Hub, random_hex},
+    hub::{Failed, Hub},
     job::{Done, Workshop},
     metrics,
     outbox::{Outbox, Outcome},
     reporter::HeldBack,
-    runner::{Settings, Slot},
+    runner::Settings,
 };
 use forge_shared::{
-    BootId, ClaimId, JobType, Phase,
-    request::{Claim, Free, Holding, Register, WorkerHeartbeat},
+    BootId, JobType, Phase,
+    request::{Holding, Register, WorkerHeartbeat},
     response::{ClaimedJob, LeaseAction, LeaseAnswer, WorkerOrder},
 };
-use std::{pin::Pin, sync::Arc, time::Duration};
-use tokio::{sync::watch, task::JoinSet, time::Instant};
+use std::{sync::Arc, time::Duration};
+use tokio::{sync::watch, task::JoinSet};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(10);
-const CLAIM_WAIT_MS: f64 = 25_000.0;
-/// A hub that answers "nothing" sooner than this does not wait for us.
-const ANSWERED_AT_ONCE: Duration = Duration::from_secs(1);
 /// After a definite no to a claim, which only a person can change.
 const REFUSED_PAUSE: Duration = Duration::from_secs(30);
 /// How long a leaving agent tries to tell its last outcomes; they are on disk in any case.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-
-/// After a job that took less, the next one is claimed while one runs.
-const SHORT: Duration = Duration::from_secs(1);
-/// How long a job that was claimed ahead waits for the one before it.
-const UNSTARTED_MAX: Duration = Duration::from_secs(1);
-
-/// A job that is this slot's.
-struct Taken {
-    claimed: ClaimedJob,
-    hold: Hold,
-}
-
-/// What a slot knows of its next job while one runs.
-#[derive(Default)]
-struct Ahead {
-    asking: Option<Asking>,
-    taken: Option<Taken>,
-    /// Of a question whose answer did not arrive.
-    claim_id: Option<ClaimId>,
-}
-
-type Asking = Pin<Box<dyn Future<Output = Result<Option<ClaimedJob>, Failed>> + Send>>;
-
-async fn answered(asking: &mut Option<Asking>) -> Result<Option<ClaimedJob>, Failed> {
-    match asking {
-        Some(asking) => asking.as_mut().await,
-        None => std::future::pending().await,
-    }
-}
-
-fn new_claim_id() -> ClaimId {
-    // Without randomness no agent starts.
-    ClaimId::trusted(random_hex().expect("the system gives randomness"))
-}
 
 /// Whether this worker takes jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,175 +231,16 @@ impl Worker {
         }
     }
 
-    /// One slot: claims a job, runs it, claims again at once.
-    async fn serve(self: Arc<Self>) {
-        let mut mode = self.mode.subscribe();
-        let mut slot = None;
-        let mut backoff = Backoff::default();
-        let mut ahead = Ahead::default();
-        let mut last_was_short = false;
-        loop {
-            let now = *mode.borrow_and_update();
-            if now != Mode::Run
-                && let Some(taken) = ahead.taken.take()
-            {
-                self.give_back(taken);
-            }
-            match now {
-                Mode::Run => {}
-                Mode::Leave => break,
-                Mode::Drain => {
-                    let _ = mode.changed().await;
-                    continue;
-                }
-            }
-            // Ready before a job is claimed, so that a job never waits for it or dies of it.
-            if slot.is_none() {
-                match Slot::start(self.runner.clone()).await {
-                    Ok(started) => slot = Some(started),
-                    Err(error) => {
-                        tracing::error!("no job can be run here: {error:#}");
-                        tokio::select! {
-                            () = tokio::time::sleep(backoff.next(None)) => {}
-                            _ = mode.changed() => {}
-                        }
-                        continue;
-                    }
-                }
-            }
-            let taken = match ahead.taken.take() {
-                Some(taken) => Some(taken),
-                None => tokio::select! {
-                    claimed = self.claim(&mut ahead.claim_id) => claimed.map(|claimed| self.take(claimed)),
-                    // A request that is dropped gives back what it was about to get.
-                    _ = mode.wait_for(|mode| *mode != Mode::Run) => continue,
-                },
-            };
-            let Some(Taken { claimed, hold }) = taken else { continue };
-            backoff.reset();
-            tracing::info!(job.id = %claimed.job.id, job.r#type = %claimed.job.kind, job.attempt = claimed.job.attempt, "job claimed");
-            let began = Instant::now();
-            let done = {
-                let work = self.workshop.work(&mut slot, &claimed, &hold);
-                tokio::pin!(work);
-                if last_was_short { self.work_and_claim(work.as_mut(), &mut ahead).await } else { work.await }
-            };
-            last_was_short = began.elapsed() < SHORT;
-            self.finish(claimed, done, hold);
-            self.settle(&mut ahead).await;
-        }
-        if let Some(slot) = slot {
-            slot.close().await;
-        }
-    }
-
-    /// While a job runs that is probably short, asks for the next one, which then starts without
-    /// delay. A job that has to wait nevertheless goes back after a while: somebody else may be free.
-    async fn work_and_claim<W: Future<Output = Done>>(
-        self: &Arc<Self>,
-        mut work: Pin<&mut W>,
-        ahead: &mut Ahead,
-    ) -> Done {
-        let id = ahead.claim_id.get_or_insert_with(new_claim_id).clone();
-        let (hub, claim) = (self.hub.clone(), self.claim_for(id, None));
-        ahead.asking = Some(Box::pin(async move { hub.claim(&claim).await }));
-        loop {
-            let waits = ahead.taken.is_some();
-            tokio::select! {
-                biased;
-                done = work.as_mut() => return done,
-                answer = answered(&mut ahead.asking), if ahead.asking.is_some() => self.answered_ahead(ahead, answer),
-                () = tokio::time::sleep(UNSTARTED_MAX), if waits => {
-                    if let Some(taken) = ahead.taken.take() {
-                        self.give_back(taken);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The answer to a question that was asked ahead, which is on its way.
-    async fn settle(self: &Arc<Self>, ahead: &mut Ahead) {
-        if ahead.asking.is_some() {
-            let answer = answered(&mut ahead.asking).await;
-            self.answered_ahead(ahead, answer);
-        }
-    }
-
-    fn answered_ahead(self: &Arc<Self>, ahead: &mut Ahead, answer: Result<Option<ClaimedJob>, Failed>) {
-        ahead.asking = None;
-        // After a failure the same question is asked again, so that its answer is not lost.
-        if let Ok(found) = answer {
-            ahead.claim_id = None;
-            ahead.taken = found.map(|claimed| self.take(claimed));
-        }
-    }
-
-    fn take(&self, claimed: ClaimedJob) -> Taken {
-        let hold = self.holdings.add(claimed.lease_id.clone());
-        Taken { claimed, hold }
-    }
-
-    fn give_back(self: &Arc<Self>, Taken { claimed, hold }: Taken) {
-        let outcome = Outcome::Release { job_id: claimed.job.id.clone(), lease_id: claimed.lease_id.clone() };
-        self.finish(claimed, Done { outcome: Some(outcome), shipping: None }, hold);
-    }
-
-    /// Asks for a job until there is one, or there is none for now. The same question has the same
-    /// id however often it is asked, so an answer that got lost is given again.
-    async fn claim(&self, claim_id: &mut Option<ClaimId>) -> Option<ClaimedJob> {
-        let mut backoff = Backoff::default();
-        let id = claim_id.take().unwrap_or_else(new_claim_id);
-        let claim = self.claim_for(id, Some((CLAIM_WAIT_MS * (0.9 + 0.2 * fraction())) as u64));
-        loop {
-            let asked = Instant::now();
-            match self.hub.claim(&claim).await {
-                Ok(Some(job)) => return Some(job),
-                Ok(None) => {
-                    if asked.elapsed() < ANSWERED_AT_ONCE {
-                        tokio::time::sleep(self.poll_every.mul_f64(0.75 + 0.5 * fraction())).await;
-                    }
-                    return None;
-                }
-                Err(error) if error.is("superseded_boot") => {
-                    self.give_way();
-                    return None;
-                }
-                Err(error) => {
-                    let wait = match error {
-                        Failed::Refused { .. } => REFUSED_PAUSE,
-                        Failed::Later { .. } => backoff.next(error.wait()),
-                    };
-                    tracing::warn!(retry_in_ms = wait.as_millis() as u64, "no job claimed: {error}");
-                    tokio::time::sleep(wait).await;
-                }
-            }
-        }
-    }
-
-    fn claim_for(&self, claim_id: ClaimId, wait_ms: Option<u64>) -> Claim {
-        let cores = self.about.cores.map(f64::from);
-        Claim {
-            worker_id: self.hub.worker_id().clone(),
-            types: self.types.clone(),
-            queues: Vec::new(),
-            wait_ms,
-            max: None,
-            free: Some(Free { slots: Some(1), cores, ram_gb: self.about.ram_gb }),
-            claim_id: Some(claim_id),
-            boot_id: Some(self.boot.clone()),
-        }
-    }
-
-    /// Brings an outcome to disk, in the background: the slot is free for the next job.
-    fn finish(self: &Arc<Self>, claimed: ClaimedJob, done: Done, hold: Hold) {
+    /// Brings an outcome to disk, in the background: the slot is free for the next job. When `more` come soon, it
+    /// waits a moment for them.
+    fn finish(self: &Arc<Self>, claimed: ClaimedJob, done: Done, hold: Hold, more: bool) {
         let worker = self.clone();
         self.finishing.spawn(async move {
             let Done { outcome, shipping } = done;
             let Some(outcome) = outcome else { return };
             hold.enter(Phase::Reporting);
             worker.held_back.add(claimed.lease_id.clone());
-            worker.keep(&claimed, outcome).await;
+            worker.keep(&claimed, outcome, more).await;
             if let Some(shipping) = shipping {
                 shipping.flushed().await;
             }
@@ -445,9 +251,9 @@ impl Worker {
     }
 
     /// On disk when it returns, however long that takes; the lease is kept alive meanwhile.
-    async fn keep(&self, claimed: &ClaimedJob, outcome: Outcome) {
+    async fn keep(&self, claimed: &ClaimedJob, outcome: Outcome, more: bool) {
         let mut backoff = Backoff::default();
-        while let Err(error) = self.outbox.put(outcome.clone()).await {
+        while let Err(error) = self.outbox.put(outcome.clone(), more).await {
             let wait = backoff.next(None);
             tracing::error!(job.id = %claimed.job.id, retry_in_ms = wait.as_millis() as u64, "an outcome cannot be kept: {error}");
             tokio::time::sleep(wait).await;

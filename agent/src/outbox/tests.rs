@@ -49,7 +49,7 @@ async fn fill(dir: &Path, count: usize) -> Vec<usize> {
     let outbox = Outbox::open(dir).unwrap();
     let mut ends = vec![0];
     for number in 1..=count {
-        outbox.put(report(number)).await.unwrap();
+        outbox.put(report(number), false).await.unwrap();
         ends.push(fs::metadata(segment_path(dir, 1)).unwrap().len() as usize);
     }
     ends
@@ -59,11 +59,11 @@ async fn fill(dir: &Path, count: usize) -> Vec<usize> {
 async fn outcomes_survive_a_restart_in_their_order() {
     let dir = TempDir::new().unwrap();
     let outbox = Outbox::open(dir.path()).unwrap();
-    outbox.put(report(1)).await.unwrap();
+    outbox.put(report(1), false).await.unwrap();
     let release =
         Outcome::Release { job_id: JobId::new("job-2").unwrap(), lease_id: LeaseId::new("lease-2").unwrap() };
-    outbox.put(release).await.unwrap();
-    outbox.put(report_of(3, &"r".repeat(9 << 20))).await.unwrap();
+    outbox.put(release, false).await.unwrap();
+    outbox.put(report_of(3, &"r".repeat(9 << 20)), false).await.unwrap();
     let before = serde_json::to_string(&*outbox.pending()[2].1).unwrap();
     drop(outbox);
 
@@ -74,7 +74,7 @@ async fn outcomes_survive_a_restart_in_their_order() {
     assert_eq!(leases, ["lease-1", "lease-2", "lease-3"]);
     outbox.changed().await;
 
-    outbox.put(report(4)).await.unwrap();
+    outbox.put(report(4), false).await.unwrap();
     drop(outbox);
     let outbox = Outbox::open(dir.path()).unwrap();
     assert_eq!(jobs(&outbox), ["job-1", "job-2", "job-3", "job-4"]);
@@ -85,18 +85,18 @@ async fn removed_outcomes_do_not_come_back() {
     let dir = TempDir::new().unwrap();
     fill(dir.path(), 4).await;
     let outbox = Outbox::open(dir.path()).unwrap();
-    outbox.put(report(5)).await.unwrap();
+    outbox.put(report(5), false).await.unwrap();
     let ids: Vec<_> = outbox.pending().iter().map(|(id, _)| *id).collect();
-    outbox.remove(ids[1]).await;
-    outbox.remove(ids[1]).await;
-    outbox.remove(ids[4]).await;
+    outbox.remove(&[ids[1]]).await;
+    outbox.remove(&[ids[1]]).await;
+    outbox.remove(&[ids[4]]).await;
     assert_eq!(jobs(&outbox), ["job-1", "job-3", "job-4"]);
     drop(outbox);
 
     let outbox = Outbox::open(dir.path()).unwrap();
     assert_eq!(jobs(&outbox), ["job-1", "job-3", "job-4"]);
     for (id, _) in outbox.pending() {
-        outbox.remove(id).await;
+        outbox.remove(&[id]).await;
     }
     assert!(outbox.is_empty());
     drop(outbox);
@@ -108,14 +108,14 @@ async fn removed_outcomes_do_not_come_back() {
 async fn space_of_sent_outcomes_is_given_back() {
     let dir = TempDir::new().unwrap();
     let outbox = Outbox::open(dir.path()).unwrap();
-    let kept = outbox.put(report(0)).await.unwrap();
+    let kept = outbox.put(report(0), false).await.unwrap();
     for number in 1..=6 {
-        let id = outbox.put(report_of(number, &"r".repeat(8 << 20))).await.unwrap();
-        outbox.remove(id).await;
+        let id = outbox.put(report_of(number, &"r".repeat(8 << 20)), false).await.unwrap();
+        outbox.remove(&[id]).await;
     }
     // The first segment holds what is kept; of the later ones only the last may be left.
     assert!(files(dir.path(), "outcomes").len() <= 2);
-    outbox.remove(kept).await;
+    outbox.remove(&[kept]).await;
     let bytes: u64 = files(dir.path(), "outcomes").iter().map(|path| path.metadata().unwrap().len()).sum();
     assert!(bytes < 1 << 20, "{bytes} bytes are left");
 }
@@ -130,7 +130,7 @@ async fn torn_tail_loses_only_the_entry_that_was_being_written() {
         fs::write(segment_path(torn.path(), 1), &whole[..cut]).unwrap();
         let outbox = Outbox::open(torn.path()).unwrap();
         assert_eq!(jobs(&outbox), ["job-1", "job-2"], "cut at {cut}");
-        outbox.put(report(9)).await.unwrap();
+        outbox.put(report(9), false).await.unwrap();
         drop(outbox);
 
         let expected: Vec<_> =
@@ -162,7 +162,7 @@ async fn damage_in_the_middle_is_set_aside_and_the_rest_is_kept() {
         }
         let outbox = Outbox::open(broken.path()).unwrap();
         for (id, _) in outbox.pending() {
-            outbox.remove(id).await;
+            outbox.remove(&[id]).await;
         }
         drop(outbox);
         assert!(Outbox::open(broken.path()).unwrap().is_empty());
@@ -176,7 +176,7 @@ async fn foreign_and_empty_files_are_left_alone() {
     fs::write(dir.path().join("notes.txt"), "hello").unwrap();
     fs::write(segment_path(dir.path(), 7), "").unwrap();
     let outbox = Outbox::open(dir.path()).unwrap();
-    outbox.put(report(1)).await.unwrap();
+    outbox.put(report(1), false).await.unwrap();
     assert_eq!(files(dir.path(), "outcomes"), [segment_path(dir.path(), 8)]);
     assert!(dir.path().join("notes.txt").exists());
 }
@@ -188,7 +188,7 @@ async fn concurrent_puts_are_all_kept() {
     let puts: Vec<_> = (0..64)
         .map(|number| {
             let outbox = outbox.clone();
-            tokio::spawn(async move { outbox.put(report(number)).await.unwrap() })
+            tokio::spawn(async move { outbox.put(report(number), false).await.unwrap() })
         })
         .collect();
     let mut ids = Vec::new();
@@ -217,8 +217,19 @@ async fn putting_wakes_whoever_waits_for_it() {
             outbox.len()
         }
     });
-    outbox.put(report(1)).await.unwrap();
+    outbox.put(report(1), false).await.unwrap();
     assert_eq!(waiting.await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn put_that_expects_others_is_kept_with_and_without_them() {
+    let dir = TempDir::new().unwrap();
+    let outbox = Outbox::open(dir.path()).unwrap();
+    let (first, second) = tokio::join!(outbox.put(report(1), true), outbox.put(report(2), false));
+    first.and(second).unwrap();
+    outbox.put(report(3), true).await.unwrap();
+    drop(outbox);
+    assert_eq!(jobs(&Outbox::open(dir.path()).unwrap()), ["job-1", "job-2", "job-3"]);
 }
 
 #[tokio::test]
@@ -226,7 +237,7 @@ async fn put_that_nobody_waits_for_is_kept() {
     let dir = TempDir::new().unwrap();
     let outbox = Outbox::open(dir.path()).unwrap();
     {
-        let put = std::pin::pin!(outbox.put(report(1)));
+        let put = std::pin::pin!(outbox.put(report(1), false));
         assert!(futures_util::poll!(put).is_pending());
     }
     drop(outbox);
@@ -275,8 +286,8 @@ fn cost_of_putting() {
                 let outbox = outbox.clone();
                 tokio::spawn(async move {
                     for number in 0..each {
-                        let id = outbox.put(report(number)).await.unwrap();
-                        outbox.remove(id).await;
+                        let id = outbox.put(report(number), false).await.unwrap();
+                        outbox.remove(&[id]).await;
                     }
                 })
             });
@@ -317,9 +328,9 @@ async fn full_disk_is_said_and_harms_nothing() {
     };
     let dir = disk.0.path().join("outbox");
     let outbox = Outbox::open(&dir).unwrap();
-    outbox.put(report(1)).await.unwrap();
-    let kept = outbox.put(report_of(2, &"a".repeat(300 << 10))).await.unwrap();
-    let error = outbox.put(report_of(3, &"b".repeat(900 << 10))).await.unwrap_err();
+    outbox.put(report(1), false).await.unwrap();
+    let kept = outbox.put(report_of(2, &"a".repeat(300 << 10)), false).await.unwrap();
+    let error = outbox.put(report_of(3, &"b".repeat(900 << 10)), false).await.unwrap_err();
     assert!(matches!(error, OutboxError::Full { .. }), "{error}");
     let said = error.to_string();
     assert!(said.contains(dir.to_str().unwrap()) && said.contains("free some space"), "{said}");
@@ -328,13 +339,13 @@ async fn full_disk_is_said_and_harms_nothing() {
     let ballast = disk.0.path().join("ballast");
     let mut filler = File::create(&ballast).unwrap();
     while filler.write(&[0; 4096]).is_ok_and(|written| written > 0) {}
-    let small = outbox.put(report_of(4, &"c".repeat(8 << 10))).await;
+    let small = outbox.put(report_of(4, &"c".repeat(8 << 10)), false).await;
     assert!(matches!(small, Err(OutboxError::Full { .. })));
-    outbox.remove(kept).await;
+    outbox.remove(&[kept]).await;
 
     fs::remove_file(&ballast).unwrap();
     drop(filler);
-    outbox.put(report_of(5, &"d".repeat(8 << 10))).await.unwrap();
+    outbox.put(report_of(5, &"d".repeat(8 << 10)), false).await.unwrap();
     drop(outbox);
     let outbox = Outbox::open(&dir).unwrap();
     assert_eq!(jobs(&outbox), ["job-1", "job-5"]);

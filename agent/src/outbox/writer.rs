@@ -1,5 +1,5 @@
 //! The thread that alone changes the files. It takes what waits, appends all of it, syncs once
-//! and only then answers: many outcomes that end together share one sync.
+//! and only then answers: many outcomes that end at about the same time share one sync.
 
 use super::{EntryId, OutboxError, Outcome, Pending, Place, Shared, record};
 use std::{
@@ -9,6 +9,7 @@ use std::{
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::{Arc, mpsc},
+    time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
 use tracing::{error, warn};
@@ -19,10 +20,12 @@ const SEGMENT_BYTES_MAX: u64 = 16 << 20;
 /// least this long; for less, taking up fresh blocks would cost more than the space is worth.
 const RESET_BYTES_MIN: u64 = 1 << 20;
 const COMMIT_ENTRIES_MAX: usize = 1_000;
+/// How long an outcome waits for others that are expected soon.
+const COMPANY_WAIT: Duration = Duration::from_millis(20);
 
 pub(super) enum Command {
-    Put { outcome: Arc<Outcome>, reply: oneshot::Sender<Result<EntryId, OutboxError>> },
-    Remove { place: Place, done: oneshot::Sender<()> },
+    Put { outcome: Arc<Outcome>, more: bool, reply: oneshot::Sender<Result<EntryId, OutboxError>> },
+    Remove { places: Vec<Place>, done: oneshot::Sender<()> },
 }
 
 pub(super) struct Writer {
@@ -55,20 +58,28 @@ impl Writer {
         while let Ok(first) = inbox.recv() {
             let mut appended = Vec::new();
             let mut next = Some(first);
+            // Since the first outcome that waits for others, until one comes after which no more are expected.
+            let mut wait_until = None;
             while let Some(command) = next {
                 match command {
-                    Command::Put { outcome, reply } => match self.append(&outcome) {
-                        Ok((id, place)) => appended.push(Appended { id, place, outcome, reply }),
-                        Err(source) => drop(reply.send(Err(OutboxError::new(&self.dir, source)))),
-                    },
-                    Command::Remove { place, done } => {
-                        self.remove(place);
+                    Command::Put { outcome, more, reply } => {
+                        match self.append(&outcome) {
+                            Ok((id, place)) => appended.push(Appended { id, place, outcome, reply }),
+                            Err(source) => drop(reply.send(Err(OutboxError::new(&self.dir, source)))),
+                        }
+                        let until = wait_until.unwrap_or_else(|| Instant::now() + COMPANY_WAIT);
+                        wait_until = Some(if more { until } else { Instant::now() });
+                    }
+                    Command::Remove { places, done } => {
+                        places.into_iter().for_each(|place| self.remove(place));
                         // Nobody has to wait for it.
                         let _ = done.send(());
                     }
                 }
                 let enough = appended.len() >= COMMIT_ENTRIES_MAX || self.segment_is_over();
-                next = if enough { None } else { inbox.try_recv().ok() };
+                let wait =
+                    wait_until.map_or(Duration::ZERO, |at| at.saturating_duration_since(Instant::now()));
+                next = if enough { None } else { inbox.recv_timeout(wait).ok() };
             }
             self.commit(appended);
             if self.segment_is_over() {
@@ -212,7 +223,10 @@ mod tests {
     fn put() -> (Command, oneshot::Receiver<Result<EntryId, OutboxError>>) {
         let (reply, answer) = oneshot::channel();
         let (job_id, lease_id) = (JobId::new("j").unwrap(), LeaseId::new("l").unwrap());
-        (Command::Put { outcome: Arc::new(Outcome::Release { job_id, lease_id }), reply }, answer)
+        (
+            Command::Put { outcome: Arc::new(Outcome::Release { job_id, lease_id }), more: false, reply },
+            answer,
+        )
     }
 
     #[test]

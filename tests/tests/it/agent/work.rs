@@ -175,7 +175,7 @@ async fn cancelled_job_is_stopped_with_everything_it_started() {
 }
 
 #[tokio::test]
-async fn job_that_was_claimed_ahead_of_a_long_one_goes_to_whoever_is_free() {
+async fn jobs_that_were_claimed_ahead_of_a_long_one_go_to_whoever_is_free() {
     let (hub, agent) = pair(AgentOptions::default()).await;
     let dir = agent.dir();
     let short = run_script(&hub, "echo 1").await;
@@ -184,16 +184,18 @@ async fn job_that_was_claimed_ahead_of_a_long_one_goes_to_whoever_is_free() {
         "touch {0}/started; while ! test -e {0}/go; do sleep 0.05; done; echo 2",
         dir.path().display()
     );
-    // Both are there when the first is claimed, so the second is claimed while the first runs.
+    // All are there when the first is claimed, so others are claimed while the first runs.
     let long = script(&hub, &lines).await;
     let next = script(&hub, "echo 3").await;
-    let ids = hub.post("/api/jobs/batch", json!([long, next])).await.expect(201);
+    let ids = hub.post("/api/jobs/batch", json!([long, next, next, next, next])).await.expect(201);
     let id = |n: usize| ids[n]["id"].as_str().expect("an id").to_owned();
     forge_tests::agent::until_exists(&dir.path().join("started")).await;
     let _free = Agent::start(&hub, AgentOptions::default().id("another"));
-    let next = end_of(&hub, &id(1)).await;
-    assert_eq!((&next["result"], &next["attempts"]), (&json!(3), &json!(1)), "{next}");
-    assert_eq!(next["worker_id"], "another", "{next}");
+    for n in 1..=4 {
+        let next = end_of(&hub, &id(n)).await;
+        assert_eq!((&next["result"], &next["attempts"]), (&json!(3), &json!(1)), "{next}");
+        assert_eq!(next["worker_id"], "another", "{next}");
+    }
     std::fs::write(dir.path().join("go"), "").unwrap();
     assert_eq!(end_of(&hub, &id(0)).await["result"], json!(2));
 }
