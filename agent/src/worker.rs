@@ -2,7 +2,8 @@
 
 use crate::{
     backoff::{Backoff, fraction},
-    holdings::{Hold, Holdings, Why},
+    finishing::Finishing,
+    holdings::{Hold, Holdings, Room, Why},
     hub::{Failed, Hub, random_hex},
     job::{Done, Workshop},
     metrics,
@@ -17,7 +18,7 @@ use forge_shared::{
 };
 use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio::{sync::watch, task::JoinSet, time::Instant};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(10);
 const CLAIM_WAIT_MS: f64 = 25_000.0;
@@ -32,6 +33,9 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 const SHORT: Duration = Duration::from_secs(1);
 /// How long a job that was claimed ahead waits for the one before it.
 const UNSTARTED_MAX: Duration = Duration::from_secs(1);
+/// How long a free slot waits for the answer to what it asked ahead. Then it asks again: by then a
+/// new connection helps more than patience.
+const SETTLE_MAX: Duration = Duration::from_secs(2);
 
 /// A job that is this slot's.
 struct Taken {
@@ -89,8 +93,9 @@ pub struct Worker {
     pub holdings: Holdings,
     /// Somebody else took this machine's name.
     pub superseded: CancellationToken,
-    /// Outcomes on their way to disk.
-    pub finishing: TaskTracker,
+    pub finishing: Finishing,
+    /// Nobody wants to wait any more.
+    pub hurry: CancellationToken,
 }
 
 impl Worker {
@@ -105,19 +110,23 @@ impl Worker {
         ));
         let beating = tokio::spawn(self.clone().beat(stop.clone()));
         let patience = tokio::spawn(self.clone().stop_what_takes_too_long(stop.clone()));
-        if self.registered().await {
-            let mut slots = JoinSet::new();
-            for _ in 0..self.slots {
-                slots.spawn(self.clone().serve());
+        let mut mode = self.mode.subscribe();
+        let asked_to_leave = async {
+            let _ = mode.wait_for(|mode| *mode == Mode::Leave).await;
+            Instant::now()
+        };
+        let ((), asked_at) = tokio::join!(self.serve_all(), asked_to_leave);
+        let too_late = async {
+            tokio::select! {
+                () = tokio::time::sleep_until(asked_at + self.grace) => {}
+                () = self.hurry.cancelled() => {}
             }
-            while let Some(ended) = slots.join_next().await {
-                if let Err(error) = ended {
-                    tracing::error!(%error, "a slot ended");
-                }
-            }
-        }
-        self.finishing.close();
-        self.finishing.wait().await;
+        };
+        self.finishing
+            .all_safe(async {
+                tokio::join!(too_late, tokio::time::sleep(LAST_WORDS));
+            })
+            .await;
         let told = tokio::time::timeout(LAST_WORDS, async {
             while !self.outbox.is_empty() {
                 self.held_back.nothing_to_tell().await;
@@ -131,6 +140,28 @@ impl Worker {
         }
         stop.cancel();
         let _ = tokio::join!(reporting, beating, patience);
+    }
+
+    /// Returns when no slot is left, and then this worker leaves.
+    async fn serve_all(self: &Arc<Self>) {
+        if self.registered().await {
+            let mut slots = JoinSet::new();
+            for _ in 0..self.slots {
+                slots.spawn(self.clone().serve());
+            }
+            while let Some(ended) = slots.join_next().await {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a slot ended");
+                }
+            }
+        }
+        self.mode.send_replace(Mode::Leave);
+    }
+
+    /// Stops what runs and does not wait for a hub that does not answer.
+    pub fn leave_now(&self) {
+        self.holdings.stop_all(Why::Leaving);
+        self.hurry.cancel();
     }
 
     /// Registers, however long that takes. `false` when told to leave before.
@@ -305,7 +336,7 @@ impl Worker {
             let taken = match ahead.taken.take() {
                 Some(taken) => Some(taken),
                 None => tokio::select! {
-                    claimed = self.claim(&mut ahead.claim_id) => claimed.map(|claimed| self.take(claimed)),
+                    taken = self.claim(&mut ahead.claim_id) => taken,
                     // A request that is dropped gives back what it was about to get.
                     _ = mode.wait_for(|mode| *mode != Mode::Run) => continue,
                 },
@@ -320,7 +351,7 @@ impl Worker {
                 if last_was_short { self.work_and_claim(work.as_mut(), &mut ahead).await } else { work.await }
             };
             last_was_short = began.elapsed() < SHORT;
-            self.finish(claimed, done, hold);
+            self.finishing.start(claimed.lease_id, done, hold);
             self.settle(&mut ahead).await;
         }
         if let Some(slot) = slot {
@@ -354,45 +385,65 @@ impl Worker {
     }
 
     /// The answer to a question that was asked ahead, which is on its way.
-    async fn settle(self: &Arc<Self>, ahead: &mut Ahead) {
-        if ahead.asking.is_some() {
-            let answer = answered(&mut ahead.asking).await;
-            self.answered_ahead(ahead, answer);
+    async fn settle(&self, ahead: &mut Ahead) {
+        if ahead.asking.is_none() {
+            return;
+        }
+        match tokio::time::timeout(SETTLE_MAX, answered(&mut ahead.asking)).await {
+            Ok(answer) => self.answered_ahead(ahead, answer),
+            // Asked again under the same id, so an answer that is on its way is not lost.
+            Err(_) => ahead.asking = None,
         }
     }
 
-    fn answered_ahead(self: &Arc<Self>, ahead: &mut Ahead, answer: Result<Option<ClaimedJob>, Failed>) {
+    fn answered_ahead(&self, ahead: &mut Ahead, answer: Result<Option<ClaimedJob>, Failed>) {
         ahead.asking = None;
         // After a failure the same question is asked again, so that its answer is not lost.
         if let Ok(found) = answer {
             ahead.claim_id = None;
-            ahead.taken = found.map(|claimed| self.take(claimed));
+            ahead.taken = found.and_then(|claimed| self.take(claimed));
         }
     }
 
-    fn take(&self, claimed: ClaimedJob) -> Taken {
-        let hold = self.holdings.add(claimed.lease_id.clone());
-        Taken { claimed, hold }
+    /// Unless what runs here leaves too little for it; then it goes back at once.
+    fn take(&self, claimed: ClaimedJob) -> Option<Taken> {
+        let requires = claimed.requires.unwrap_or_default();
+        match self.holdings.add(claimed.lease_id.clone(), requires) {
+            Ok(hold) => Some(Taken { claimed, hold }),
+            Err(hold) => {
+                tracing::info!(job.id = %claimed.job.id, ?requires, "given back: there is too little left beside what runs");
+                self.give_back(Taken { claimed, hold });
+                None
+            }
+        }
     }
 
-    fn give_back(self: &Arc<Self>, Taken { claimed, hold }: Taken) {
-        let outcome = Outcome::Release { job_id: claimed.job.id.clone(), lease_id: claimed.lease_id.clone() };
-        self.finish(claimed, Done { outcome: Some(outcome), shipping: None }, hold);
+    fn give_back(&self, Taken { claimed, hold }: Taken) {
+        let ClaimedJob { job, lease_id, .. } = claimed;
+        let outcome = Outcome::Release { job_id: job.id, lease_id: lease_id.clone() };
+        self.finishing.start(lease_id, Done { outcome: Some(outcome), shipping: None }, hold);
     }
 
     /// Asks for a job until there is one, or there is none for now. The same question has the same
     /// id however often it is asked, so an answer that got lost is given again.
-    async fn claim(&self, claim_id: &mut Option<ClaimId>) -> Option<ClaimedJob> {
+    async fn claim(&self, claim_id: &mut Option<ClaimId>) -> Option<Taken> {
         let mut backoff = Backoff::default();
         let id = claim_id.take().unwrap_or_else(new_claim_id);
         let claim = self.claim_for(id, Some((CLAIM_WAIT_MS * (0.9 + 0.2 * fraction())) as u64));
         loop {
             let asked = Instant::now();
             match self.hub.claim(&claim).await {
-                Ok(Some(job)) => return Some(job),
+                Ok(Some(claimed)) => {
+                    let taken = self.take(claimed);
+                    if taken.is_none() {
+                        // The hub did not look at what is left here, and would hand it out again.
+                        self.pause().await;
+                    }
+                    return taken;
+                }
                 Ok(None) => {
                     if asked.elapsed() < ANSWERED_AT_ONCE {
-                        tokio::time::sleep(self.poll_every.mul_f64(0.75 + 0.5 * fraction())).await;
+                        self.pause().await;
                     }
                     return None;
                 }
@@ -412,45 +463,21 @@ impl Worker {
         }
     }
 
+    async fn pause(&self) {
+        tokio::time::sleep(self.poll_every.mul_f64(0.75 + 0.5 * fraction())).await;
+    }
+
     fn claim_for(&self, claim_id: ClaimId, wait_ms: Option<u64>) -> Claim {
-        let cores = self.about.cores.map(f64::from);
+        let Room { cores, ram_gb } = self.holdings.left();
         Claim {
             worker_id: self.hub.worker_id().clone(),
             types: self.types.clone(),
             queues: Vec::new(),
             wait_ms,
             max: None,
-            free: Some(Free { slots: Some(1), cores, ram_gb: self.about.ram_gb }),
+            free: Some(Free { slots: Some(1), cores: Some(cores), ram_gb: Some(ram_gb) }),
             claim_id: Some(claim_id),
             boot_id: Some(self.boot.clone()),
-        }
-    }
-
-    /// Brings an outcome to disk, in the background: the slot is free for the next job.
-    fn finish(self: &Arc<Self>, claimed: ClaimedJob, done: Done, hold: Hold) {
-        let worker = self.clone();
-        self.finishing.spawn(async move {
-            let Done { outcome, shipping } = done;
-            let Some(outcome) = outcome else { return };
-            hold.enter(Phase::Reporting);
-            worker.held_back.add(claimed.lease_id.clone());
-            worker.keep(&claimed, outcome).await;
-            if let Some(shipping) = shipping {
-                shipping.flushed().await;
-            }
-            worker.held_back.remove(&claimed.lease_id);
-            // From here on the outbox speaks for the lease.
-            drop(hold);
-        });
-    }
-
-    /// On disk when it returns, however long that takes; the lease is kept alive meanwhile.
-    async fn keep(&self, claimed: &ClaimedJob, outcome: Outcome) {
-        let mut backoff = Backoff::default();
-        while let Err(error) = self.outbox.put(outcome.clone()).await {
-            let wait = backoff.next(None);
-            tracing::error!(job.id = %claimed.job.id, retry_in_ms = wait.as_millis() as u64, "an outcome cannot be kept: {error}");
-            tokio::time::sleep(wait).await;
         }
     }
 }
