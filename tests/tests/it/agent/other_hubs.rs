@@ -1,4 +1,5 @@
-//! Hubs of other versions: one that cannot keep a claim waiting, one that says what jobs require.
+//! Hubs of other versions: one that cannot keep a claim waiting, one that says what jobs require; and claims
+//! that are lost on their way.
 
 use super::{end_of, runs, script, steered};
 use forge_tests::{
@@ -18,7 +19,7 @@ async fn hub_that_does_not_wait_is_asked_once_in_each_interval() {
     const CLAIMS: u32 = 12;
     const INTERVAL: Duration = Duration::from_millis(200);
     let hub = Hub::new().await;
-    let front = Front::start(hub.address(), Changes { claim: without_waiting, job: |_| {} }).await;
+    let front = Front::start(hub.address(), Changes { claim: without_waiting, ..Changes::default() }).await;
     let options = AgentOptions::default().env("JOB_POLL_INTERVAL_MS", &INTERVAL.as_millis().to_string());
     let _agent = Agent::start_at(&front.url(), options);
     let claims = front.until_claims(|claims| claims.len() > CLAIMS as usize).await;
@@ -35,7 +36,8 @@ async fn hub_that_does_not_wait_is_asked_once_in_each_interval() {
 async fn what_running_jobs_require_is_not_offered_again_and_limits_their_memory() {
     let hub = Hub::new().await;
     let with_requirements = |job: &mut Value| job["requires"] = json!({"cores": 3, "ram_gb": 0.5});
-    let front = Front::start(hub.address(), Changes { claim: without_waiting, job: with_requirements }).await;
+    let changes = Changes { claim: without_waiting, job: with_requirements, ..Changes::default() };
+    let front = Front::start(hub.address(), changes).await;
     let options = AgentOptions::default()
         .env("JOB_POLL_INTERVAL_MS", "100")
         .env("WORKER_SLOTS", "2")
@@ -63,4 +65,26 @@ async fn what_running_jobs_require_is_not_offered_again_and_limits_their_memory(
     assert_eq!(runs(dir.path()), 1);
     let second = end_of(&hub, &second).await;
     assert_eq!((&second["result"], &second["attempts"]), (&json!(2), &json!(1)), "{second}");
+}
+
+#[tokio::test]
+async fn free_slot_does_not_wait_long_for_what_it_asked_ahead() {
+    let hub = Hub::new().await;
+    let asked_ahead = |claim: &Value| claim["wait_ms"].is_null();
+    let front = Front::start(hub.address(), Changes { loses: asked_ahead, ..Changes::default() }).await;
+    let _agent = Agent::start_at(&front.url(), AgentOptions::default());
+    // After a short job the next one is asked for while the second runs.
+    for _ in 0..2 {
+        let job = script(&hub, "echo 1").await;
+        let id = hub.enqueue(job).await;
+        assert_eq!(end_of(&hub, &id).await["result"], json!(1));
+    }
+    let lost =
+        |claims: &[(std::time::Instant, Value)]| claims.iter().position(|(_, claim)| asked_ahead(claim));
+    let claims = front.until_claims(|claims| lost(claims).is_some_and(|at| at + 1 < claims.len())).await;
+    let at = lost(&claims).expect("it was waited for");
+    let ((asked, first), (again, second)) = (&claims[at], &claims[at + 1]);
+    assert_eq!(first["claim_id"], second["claim_id"], "the same question");
+    // The request itself would have waited for 15 s.
+    assert!(*again - *asked < Duration::from_secs(10), "{:?}", *again - *asked);
 }
