@@ -48,7 +48,6 @@ pub async fn examine(config: &Config) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    address(config, &mut report).await;
     let proxies: Vec<String> = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"]
         .into_iter()
         .filter(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
@@ -58,6 +57,7 @@ pub async fn examine(config: &Config) -> anyhow::Result<ExitCode> {
         true => report.good("proxy", "none"),
         false => report.note("proxy", &format!("set by {}", proxies.join(", "))),
     }
+    address(config, !proxies.is_empty(), &mut report).await;
     match Trust::read(config.hub_ca_file.as_deref()).and_then(|trust| hub::client(&trust)) {
         Ok(client) => {
             let hub = Hub::new(client, config.hub_url.clone(), config.ingest_secret.clone(), id, None);
@@ -73,7 +73,7 @@ pub async fn examine(config: &Config) -> anyhow::Result<ExitCode> {
     Ok(if report.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-async fn address(config: &Config, report: &mut Report) {
+async fn address(config: &Config, has_proxy: bool, report: &mut Report) {
     let Ok(url) = reqwest::Url::parse(&config.hub_url) else { return };
     report.good("hub", url.as_str());
     if config.is_open_to_listeners() {
@@ -85,8 +85,10 @@ async fn address(config: &Config, report: &mut Report) {
             let found: Vec<String> = found.map(|address| address.ip().to_string()).collect();
             report.good("name", &found.join(", "));
         }
+        // A proxy resolves it by itself.
+        Err(error) if has_proxy => report.note("name", &format!("{host} cannot be resolved here: {error}")),
         Err(error) => {
-            let fix = "Check the host in HUB_URL and this machine's DNS. Behind a proxy this may not matter.";
+            let fix = "Check the host in HUB_URL and this machine's DNS.";
             report.bad("name", &format!("{host} cannot be resolved: {error}"), fix);
         }
     }
@@ -99,7 +101,7 @@ async fn hub_itself(config: &Config, hub: &Hub, report: &mut Report) {
         Err(error) => {
             let fix = match config.hub_url.starts_with("https") {
                 true => {
-                    "Is the hub running, the port right, and its certificate one that this machine trusts (HUB_CA_FILE)?"
+                    "Is the hub running, the port right, and its certificate one that this machine trusts (HUB_CA_FILE)? A proxy between may refuse."
                 }
                 false => "Is the hub running, and the port right? A firewall between may drop packets.",
             };

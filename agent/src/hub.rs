@@ -278,9 +278,22 @@ pub(crate) fn explain(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "the hub did not answer in time".to_owned();
     }
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
+    let mut cause: &(dyn std::error::Error + 'static) = error;
+    while let Some(deeper) = inside(cause) {
         cause = deeper;
     }
+    if let Some(rustls::Error::InvalidCertificate(_)) = cause.downcast_ref() {
+        return format!(
+            "the hub's certificate is not trusted ({cause}); HUB_CA_FILE can name a file with its issuer's"
+        );
+    }
     format!("the hub cannot be reached: {cause}")
+}
+
+fn inside<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a (dyn std::error::Error + 'static)> {
+    // What an I/O error wraps is not its source, but skipped by it.
+    match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+        Some(wrapped) => Some(wrapped),
+        None => error.source(),
+    }
 }

@@ -24,6 +24,7 @@ const BEGAN_AFTER: Duration = Duration::from_millis(200);
 const LOG_PIECES: usize = 64;
 /// How much of the end of the log goes into a failure.
 const TAIL_BYTES: usize = 4 << 10;
+const GIB: f64 = (1_u64 << 30) as f64;
 
 /// What jobs run with on this machine.
 pub struct Workshop {
@@ -75,7 +76,7 @@ impl Workshop {
         };
         let (log, pieces) = mpsc::channel(LOG_PIECES);
         let shipping = Shipping::start(self.hub.clone(), job.id.clone(), claimed.lease_id.clone(), pieces);
-        let run = self.run(job, &claimed.lease_id, program.argv.clone());
+        let run = self.run(claimed, program.argv.clone());
         let finished = {
             let began = self.began(job, &claimed.lease_id, hold);
             let running = running.run(run, log, hold.stopping());
@@ -133,7 +134,8 @@ impl Workshop {
         Err(Unfit { reason: "no_solver", message: message.to_owned(), permanent: true })
     }
 
-    fn run(&self, job: &Job, lease: &LeaseId, argv: Vec<OsString>) -> Run {
+    fn run(&self, claimed: &ClaimedJob, argv: Vec<OsString>) -> Run {
+        let ClaimedJob { job, lease_id: lease, requires, .. } = claimed;
         let params = Bytes::copy_from_slice(job.params.get().as_bytes());
         let env = [
             ("FORGE_JOB_ID", job.id.to_string()),
@@ -145,7 +147,7 @@ impl Workshop {
             params: Some(params),
             env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
             name: format!("{}-{}", job.id, lease.as_str().rsplit('-').next().unwrap_or("0")),
-            memory_max: None,
+            memory_max: requires.and_then(|requires| requires.ram_gb).map(|ram_gb| (ram_gb * GIB) as u64),
             max_runtime: job.max_runtime_ms.and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis),
             work_dir: None,
         }

@@ -5,6 +5,7 @@ pub mod backoff;
 pub mod cache;
 pub mod config;
 pub mod doctor;
+pub mod finishing;
 pub mod holdings;
 pub mod hub;
 pub mod job;

@@ -5,7 +5,8 @@ use forge_agent::{
     cache::{Cache, Limits},
     config::{Config, Task},
     doctor,
-    holdings::{Holdings, Why},
+    finishing::Finishing,
+    holdings::{Holdings, Room},
     hub::{self, Hub},
     job::Workshop,
     metrics::{Machine, Meter, push_loop},
@@ -22,7 +23,7 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
@@ -156,6 +157,9 @@ async fn work(config: &Config, hub: Hub, trust: Trust, signals: &mut Signals) ->
     let outbox = Outbox::open(&state.join("outbox"))?;
     let runner = Settings { keep_work: config.keep_work_dirs, ..Settings::new(state.join("work")) };
     runner.sweep();
+    let held_back = HeldBack::default();
+    let (cores, ram_gb) =
+        (config.worker_cores.unwrap_or(machine.cores), config.worker_ram_gb.unwrap_or(machine.ram_gb));
     let worker = Arc::new(Worker {
         workshop: Workshop {
             hub: hub.clone(),
@@ -163,14 +167,15 @@ async fn work(config: &Config, hub: Hub, trust: Trust, signals: &mut Signals) ->
             handlers: config.worker_handlers.clone(),
             allow_commands: config.worker_allow_commands,
         },
+        finishing: Finishing::new(hub.clone(), outbox.clone(), held_back.clone()),
         outbox,
-        held_back: HeldBack::default(),
+        held_back,
         runner,
         about: Register {
             worker_id: hub.worker_id().clone(),
             name: config.node_name.clone(),
-            cores: Some(config.worker_cores.unwrap_or(machine.cores)),
-            ram_gb: Some(config.worker_ram_gb.unwrap_or(machine.ram_gb)),
+            cores: Some(cores),
+            ram_gb: Some(ram_gb),
             tags: config.worker_tags.0.clone(),
             hostname: Some(machine.hostname),
             pid: Some(std::process::id()),
@@ -190,9 +195,9 @@ async fn work(config: &Config, hub: Hub, trust: Trust, signals: &mut Signals) ->
         poll_every: Duration::from_millis(config.job_poll_interval_ms),
         grace: Duration::from_millis(config.shutdown_grace_ms),
         mode: watch::Sender::new(Mode::Run),
-        holdings: Holdings::default(),
+        holdings: Holdings::new(Room { cores: cores.into(), ram_gb }),
         superseded: CancellationToken::new(),
-        finishing: TaskTracker::new(),
+        hurry: CancellationToken::new(),
     });
     let running = tokio::spawn(worker.clone().run());
     tokio::pin!(running);
@@ -205,7 +210,7 @@ async fn work(config: &Config, hub: Hub, trust: Trust, signals: &mut Signals) ->
                 _ = &mut running => {}
                 () = signals.asked_to_stop() => {
                     tracing::info!("stopping now");
-                    worker.holdings.stop_all(Why::Leaving);
+                    worker.leave_now();
                     let _ = running.await;
                 }
             }

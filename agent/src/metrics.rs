@@ -2,6 +2,7 @@
 
 mod counters;
 mod gpus;
+mod sensors;
 #[cfg(test)]
 mod tests;
 

@@ -81,6 +81,7 @@ pub struct Outbox {
 }
 
 struct Inner {
+    dir: PathBuf,
     shared: Arc<Shared>,
     inbox: Option<mpsc::Sender<Command>>,
     writer: Option<JoinHandle<()>>,
@@ -141,8 +142,13 @@ impl Outbox {
             .name("outbox".to_owned())
             .spawn(move || writer.run(&commands))
             .context("cannot start the thread that writes the outbox")?;
-        let inner = Inner { shared, inbox: Some(inbox), writer: Some(writer), _lock: lock };
+        let inner =
+            Inner { dir: dir.to_owned(), shared, inbox: Some(inbox), writer: Some(writer), _lock: lock };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.inner.dir
     }
 
     /// On disk when it returns. Goes on when the caller stops waiting. When `more` outcomes are about to come, it

@@ -6,7 +6,7 @@ use crate::{
     outbox::{EntryId, Outbox, Outcome},
 };
 use forge_shared::{
-    FailureKind, LeaseId,
+    FailureKind, JobId, LeaseId,
     request::Report,
     response::{ErrorBody, ReportAnswer},
 };
@@ -130,11 +130,7 @@ async fn send(hub: &Hub, outbox: &Outbox, batch: &[(EntryId, Arc<Outcome>)]) -> 
     if let [(id, outcome)] = batch
         && let Outcome::Release { job_id, lease_id } = &**outcome
     {
-        match hub.release(job_id, lease_id).await {
-            Ok(()) => {}
-            Err(error @ Failed::Later { .. }) => return Err(error),
-            Err(error) => tracing::warn!(job.id = %job_id, "the hub did not take a job back: {error}"),
-        }
+        release(hub, job_id, lease_id).await?;
         outbox.remove(&[*id]).await;
         return Ok(());
     }
@@ -145,53 +141,98 @@ async fn send(hub: &Hub, outbox: &Outbox, batch: &[(EntryId, Arc<Outcome>)]) -> 
             Outcome::Release { .. } => None,
         })
         .collect();
-    let answers = match hub.report(&reports).await {
-        Ok(answers) => answers,
-        // Alone in its call, it is the one that is refused.
-        Err(Failed::Refused { status, code, message }) if reports.len() == 1 => {
-            let error = Some(ErrorBody { error: message, code, field: None });
-            vec![ReportAnswer { id: reports[0].job_id.clone(), code: status, status: None, error }]
-        }
-        Err(error) => return Err(error),
-    };
-    let mut busy = None;
+    let answers = report(hub, &reports).await?;
+    let mut later = Ok(());
     let mut told = Vec::new();
     for (((id, _), report), answer) in batch.iter().zip(&reports).zip(answers) {
-        match answer.code {
-            200..300 => told.push(*id),
-            408 | 429 | 500.. => busy = Some(answer),
-            _ => {
-                refused(outbox, report, &answer).await;
-                told.push(*id);
-            }
+        match verdict(report, &answer) {
+            Ok(None) => told.push(*id),
+            Ok(Some(failure)) => match outbox.put(Outcome::Report(failure), false).await {
+                Ok(_) => told.push(*id),
+                Err(error) => later = Err(not_now(error.to_string())),
+            },
+            Err(error) => later = Err(error),
         }
     }
     outbox.remove(&told).await;
-    match busy {
-        None => Ok(()),
-        Some(answer) => {
-            let why = format!("the hub answered {} for job {}", answer.code, answer.id);
-            Err(Failed::Later { why, wait: None, token: false })
+    later
+}
+
+/// Tells one outcome that is on no disk. Returns on the hub's definite answer.
+pub async fn tell(hub: &Hub, mut outcome: Outcome) {
+    let mut backoff = Backoff::default();
+    loop {
+        match tell_once(hub, &outcome).await {
+            Ok(None) => return,
+            Ok(Some(failure)) => outcome = Outcome::Report(failure),
+            Err(error) => {
+                let wait = backoff.next(error.wait());
+                tracing::warn!(
+                    job.id = %outcome.job_id(), retry_in_ms = wait.as_millis() as u64,
+                    "an outcome that is on no disk waits: {error}"
+                );
+                tokio::time::sleep(wait).await;
+            }
         }
     }
 }
 
-/// A definite no. When it is the result itself that the hub cannot take, the job is told to have
-/// failed, so that it does not wait for its lease to end.
-async fn refused(outbox: &Outbox, report: &Report, answer: &ReportAnswer) {
-    let said = answer.error.as_ref().map_or_else(|| answer.code.to_string(), |error| error.error.clone());
-    tracing::warn!(job.id = %report.job_id, "the hub does not take this outcome: {said}");
-    if report.result.is_some() && matches!(answer.code, 400 | 413 | 422) {
-        let failure = Report {
-            result: None,
-            result_hash: None,
-            reason: Some("result_refused".to_owned()),
-            kind: FailureKind::Error,
-            backtrace: Some(said),
-            ..report.clone()
-        };
-        if let Err(error) = outbox.put(Outcome::Report(failure), false).await {
-            tracing::error!(job.id = %report.job_id, "a failure could not be kept: {error}");
+/// What is to be told instead, if anything.
+async fn tell_once(hub: &Hub, outcome: &Outcome) -> Result<Option<Report>, Failed> {
+    match outcome {
+        Outcome::Release { job_id, lease_id } => release(hub, job_id, lease_id).await.map(|()| None),
+        Outcome::Report(told) => {
+            let answers = report(hub, &[told]).await?;
+            let answer = answers.first().ok_or_else(|| not_now("the hub answered nothing".to_owned()))?;
+            verdict(told, answer)
         }
     }
+}
+
+async fn release(hub: &Hub, job_id: &JobId, lease_id: &LeaseId) -> Result<(), Failed> {
+    match hub.release(job_id, lease_id).await {
+        Err(error @ Failed::Refused { .. }) => {
+            tracing::warn!(job.id = %job_id, "the hub did not take a job back: {error}");
+            Ok(())
+        }
+        answer => answer,
+    }
+}
+
+async fn report(hub: &Hub, reports: &[&Report]) -> Result<Vec<ReportAnswer>, Failed> {
+    match hub.report(reports).await {
+        // Alone in its call, it is the one that is refused.
+        Err(Failed::Refused { status, code, message }) if reports.len() == 1 => {
+            let error = Some(ErrorBody { error: message, code, field: None });
+            Ok(vec![ReportAnswer { id: reports[0].job_id.clone(), code: status, status: None, error }])
+        }
+        answers => answers,
+    }
+}
+
+/// Whether the hub is done with this report. When it is the result itself that the hub cannot take,
+/// the failure that is to be told instead, so that the job does not wait for its lease to end.
+fn verdict(report: &Report, answer: &ReportAnswer) -> Result<Option<Report>, Failed> {
+    match answer.code {
+        200..300 => return Ok(None),
+        408 | 429 | 500.. => {
+            return Err(not_now(format!("the hub answered {} for job {}", answer.code, answer.id)));
+        }
+        _ => {}
+    }
+    let said = answer.error.as_ref().map_or_else(|| answer.code.to_string(), |error| error.error.clone());
+    tracing::warn!(job.id = %report.job_id, "the hub does not take this outcome: {said}");
+    let is_the_result = report.result.is_some() && matches!(answer.code, 400 | 413 | 422);
+    Ok(is_the_result.then(|| Report {
+        result: None,
+        result_hash: None,
+        reason: Some("result_refused".to_owned()),
+        kind: FailureKind::Error,
+        backtrace: Some(said),
+        ..report.clone()
+    }))
+}
+
+fn not_now(why: String) -> Failed {
+    Failed::Later { why, wait: None, token: false }
 }

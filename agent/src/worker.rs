@@ -4,22 +4,23 @@ mod claims;
 
 use crate::{
     backoff::Backoff,
-    holdings::{Hold, Holdings, Why},
+    finishing::Finishing,
+    holdings::{Holdings, Why},
     hub::{Failed, Hub},
-    job::{Done, Workshop},
+    job::Workshop,
     metrics,
-    outbox::{Outbox, Outcome},
+    outbox::Outbox,
     reporter::HeldBack,
     runner::Settings,
 };
 use forge_shared::{
     BootId, JobType, Phase,
     request::{Holding, Register, WorkerHeartbeat},
-    response::{ClaimedJob, LeaseAction, LeaseAnswer, WorkerOrder},
+    response::{LeaseAction, LeaseAnswer, WorkerOrder},
 };
 use std::{sync::Arc, time::Duration};
-use tokio::{sync::watch, task::JoinSet};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::{sync::watch, task::JoinSet, time::Instant};
+use tokio_util::sync::CancellationToken;
 
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(10);
 /// After a definite no to a claim, which only a person can change.
@@ -54,8 +55,9 @@ pub struct Worker {
     pub holdings: Holdings,
     /// Somebody else took this machine's name.
     pub superseded: CancellationToken,
-    /// Outcomes on their way to disk.
-    pub finishing: TaskTracker,
+    pub finishing: Finishing,
+    /// Nobody wants to wait any more.
+    pub hurry: CancellationToken,
 }
 
 impl Worker {
@@ -70,19 +72,23 @@ impl Worker {
         ));
         let beating = tokio::spawn(self.clone().beat(stop.clone()));
         let patience = tokio::spawn(self.clone().stop_what_takes_too_long(stop.clone()));
-        if self.registered().await {
-            let mut slots = JoinSet::new();
-            for _ in 0..self.slots {
-                slots.spawn(self.clone().serve());
+        let mut mode = self.mode.subscribe();
+        let asked_to_leave = async {
+            let _ = mode.wait_for(|mode| *mode == Mode::Leave).await;
+            Instant::now()
+        };
+        let ((), asked_at) = tokio::join!(self.serve_all(), asked_to_leave);
+        let too_late = async {
+            tokio::select! {
+                () = tokio::time::sleep_until(asked_at + self.grace) => {}
+                () = self.hurry.cancelled() => {}
             }
-            while let Some(ended) = slots.join_next().await {
-                if let Err(error) = ended {
-                    tracing::error!(%error, "a slot ended");
-                }
-            }
-        }
-        self.finishing.close();
-        self.finishing.wait().await;
+        };
+        self.finishing
+            .all_safe(async {
+                tokio::join!(too_late, tokio::time::sleep(LAST_WORDS));
+            })
+            .await;
         let told = tokio::time::timeout(LAST_WORDS, async {
             while !self.outbox.is_empty() {
                 self.held_back.nothing_to_tell().await;
@@ -96,6 +102,28 @@ impl Worker {
         }
         stop.cancel();
         let _ = tokio::join!(reporting, beating, patience);
+    }
+
+    /// Returns when no slot is left, and then this worker leaves.
+    async fn serve_all(self: &Arc<Self>) {
+        if self.registered().await {
+            let mut slots = JoinSet::new();
+            for _ in 0..self.slots {
+                slots.spawn(self.clone().serve());
+            }
+            while let Some(ended) = slots.join_next().await {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a slot ended");
+                }
+            }
+        }
+        self.mode.send_replace(Mode::Leave);
+    }
+
+    /// Stops what runs and does not wait for a hub that does not answer.
+    pub fn leave_now(&self) {
+        self.holdings.stop_all(Why::Leaving);
+        self.hurry.cancel();
     }
 
     /// Registers, however long that takes. `false` when told to leave before.
@@ -228,35 +256,6 @@ impl Worker {
                 () = stop.cancelled() => return,
                 _ = mode.wait_for(|mode| *mode == Mode::Run) => {}
             }
-        }
-    }
-
-    /// Brings an outcome to disk, in the background: the slot is free for the next job. When `more` come soon, it
-    /// waits a moment for them.
-    fn finish(self: &Arc<Self>, claimed: ClaimedJob, done: Done, hold: Hold, more: bool) {
-        let worker = self.clone();
-        self.finishing.spawn(async move {
-            let Done { outcome, shipping } = done;
-            let Some(outcome) = outcome else { return };
-            hold.enter(Phase::Reporting);
-            worker.held_back.add(claimed.lease_id.clone());
-            worker.keep(&claimed, outcome, more).await;
-            if let Some(shipping) = shipping {
-                shipping.flushed().await;
-            }
-            worker.held_back.remove(&claimed.lease_id);
-            // From here on the outbox speaks for the lease.
-            drop(hold);
-        });
-    }
-
-    /// On disk when it returns, however long that takes; the lease is kept alive meanwhile.
-    async fn keep(&self, claimed: &ClaimedJob, outcome: Outcome, more: bool) {
-        let mut backoff = Backoff::default();
-        while let Err(error) = self.outbox.put(outcome.clone(), more).await {
-            let wait = backoff.next(None);
-            tracing::error!(job.id = %claimed.job.id, retry_in_ms = wait.as_millis() as u64, "an outcome cannot be kept: {error}");
-            tokio::time::sleep(wait).await;
         }
     }
 }

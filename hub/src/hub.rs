@@ -196,6 +196,7 @@ impl Claimed {
                 lease_id: lease.id.clone(),
                 lease_ms: self.hub.policy.lease_ms,
                 heartbeat_ms: HEARTBEAT_MS,
+                requires: None,
             })
         });
         Ok(with_lease.collect())

@@ -34,6 +34,19 @@ pub struct ClaimedJob {
     pub lease_ms: i64,
     /// How often to send one.
     pub heartbeat_ms: i64,
+    /// Agents read it already; hubs do not send it yet, and so do not describe it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub requires: Option<Requires>,
+}
+
+/// What a job takes of its machine while it runs. What is not named is not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Requires {
+    #[serde(default)]
+    pub cores: Option<f64>,
+    #[serde(default)]
+    pub ram_gb: Option<f64>,
 }
 
 /// Reads the text twice: what a derived `flatten` keeps of a job has lost the digits of its
@@ -45,12 +58,14 @@ impl<'de> Deserialize<'de> for ClaimedJob {
             lease_id: LeaseId,
             lease_ms: i64,
             heartbeat_ms: i64,
+            #[serde(default)]
+            requires: Option<Requires>,
         }
         let text = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
         let job = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        let Lease { lease_id, lease_ms, heartbeat_ms } =
+        let Lease { lease_id, lease_ms, heartbeat_ms, requires } =
             serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        Ok(Self { job, lease_id, lease_ms, heartbeat_ms })
+        Ok(Self { job, lease_id, lease_ms, heartbeat_ms, requires })
     }
 }
 

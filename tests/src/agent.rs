@@ -132,6 +132,10 @@ impl Agent {
         proc::terminate(self.pid());
     }
 
+    pub fn interrupt(&self) {
+        proc::interrupt(self.pid());
+    }
+
     pub async fn ended(&mut self) -> ExitStatus {
         let mut child = self.child.take().expect("the agent runs");
         match tokio::time::timeout(Duration::from_secs(60), child.wait()).await {
@@ -181,9 +185,21 @@ impl Drop for Agent {
 
 /// A file that a solver makes tells that it got somewhere.
 pub async fn until_exists(path: &std::path::Path) {
+    until(&format!("{} should be there", path.display()), || File::open(path).is_ok()).await;
+}
+
+/// Returns once the process that wrote its number into this file is gone.
+pub async fn until_process_gone(file: &std::path::Path) {
+    let pid = fs::read_to_string(file).expect("a process's number");
+    let process = PathBuf::from(format!("/proc/{}", pid.trim()));
+    until(&format!("process {} should be gone", pid.trim()), || !process.exists()).await;
+}
+
+/// For what the machine tells only when asked.
+pub async fn until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + SOON;
-    while File::open(path).is_err() {
-        assert!(Instant::now() < deadline, "{} should be there", path.display());
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

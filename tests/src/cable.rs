@@ -6,6 +6,7 @@ use std::{
 };
 
 pub struct Cable {
+    number: u32,
     namespace: String,
     /// This machine's address on the cable.
     pub here: String,
@@ -21,6 +22,7 @@ impl Cable {
             std::process::id().wrapping_mul(7).wrapping_add(LAID.fetch_add(1, Ordering::Relaxed)) % 15_000;
         let (a, b) = (number / 250, number % 250);
         let cable = Self {
+            number,
             namespace: format!("forge-{number}"),
             here: format!("10.213.{a}.{}", b + 1),
             device: format!("fg{number}a"),
@@ -49,6 +51,15 @@ impl Cable {
     /// What runs a program at the other end.
     pub fn wrapper(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.namespace].map(str::to_owned).to_vec()
+    }
+
+    /// A second address of this machine on the cable, one that looks like the wide world's.
+    pub fn add_public_address(&self) -> String {
+        let Self { number, namespace, device, .. } = self;
+        let public = format!("11.213.{}.{}", number / 250, number % 250 + 1);
+        ip(&format!("addr add {public}/32 dev {device}")).expect("add an address");
+        ip(&format!("-n {namespace} route add {public}/32 dev fg{number}b")).expect("add the way there");
+        public
     }
 
     /// From now on nothing arrives, and nobody is told.

@@ -5,8 +5,10 @@
 //! their own that feed them broken recordings: a checker that cannot fail proves nothing.
 
 pub mod agent;
+pub mod between;
 pub mod binary;
 pub mod cable;
+pub mod disk;
 pub mod history;
 pub mod hub;
 pub mod load;

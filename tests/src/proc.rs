@@ -4,8 +4,24 @@ use std::{fs, net::SocketAddr, process::Command, time::Duration};
 
 /// Asks a process to stop.
 pub fn terminate(pid: u32) {
-    let sent = Command::new("kill").args(["-TERM", &pid.to_string()]).status().expect("run kill");
+    signal(pid, "TERM");
+}
+
+/// What the interrupt key does.
+pub fn interrupt(pid: u32) {
+    signal(pid, "INT");
+}
+
+fn signal(pid: u32, name: &str) {
+    let sent = Command::new("kill").args(["-s", name, &pid.to_string()]).status().expect("run kill");
     assert!(sent.success(), "process {pid} cannot be signalled");
+}
+
+/// The most memory that it ever had at once.
+pub fn peak_rss_kib(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).expect("the process runs")
 }
 
 /// How many files and sockets it has open.

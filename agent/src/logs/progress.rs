@@ -1,6 +1,7 @@
 //! Lines of progress among the lines of a log.
 
 use serde::Deserialize;
+use std::io::BufRead as _;
 
 const MARK: &[u8] = b"FORGE_PROGRESS ";
 /// A longer line is not held back to see whether it is progress.
@@ -26,32 +27,35 @@ pub(super) struct ProgressLines {
 impl ProgressLines {
     pub(super) fn split(
         &mut self,
-        mut bytes: &[u8],
+        bytes: &[u8],
         mut text: impl FnMut(&[u8]),
         mut progress: impl FnMut(Progress),
     ) {
-        while !bytes.is_empty() {
-            let line_end = bytes.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
-            let (line, rest) = bytes.split_at(line_end.unwrap_or(bytes.len()));
-            bytes = rest;
-            if self.inside_text_line {
-                text(line);
-                self.inside_text_line = line_end.is_none();
+        // Ordinary lines that follow one another go on together, and nothing of them is copied.
+        let mut text_from = 0;
+        let mut at = 0;
+        while at < bytes.len() {
+            let (line, is_whole) = first_line(&bytes[at..]);
+            let from = at;
+            at += line.len();
+            if self.inside_text_line || self.held.is_empty() && !may_be_progress(line) {
+                self.inside_text_line = !is_whole;
                 continue;
             }
-            // Nothing of an ordinary line is copied.
-            if self.held.is_empty() && !may_be_progress(line) {
-                text(line);
-                self.inside_text_line = line_end.is_none();
-                continue;
+            if text_from < from {
+                text(&bytes[text_from..from]);
             }
+            text_from = at;
             self.held.extend_from_slice(line);
-            if line_end.is_some() {
+            if is_whole {
                 self.end(&mut text, &mut progress);
             } else if !may_be_progress(&self.held) || self.held.len() > LINE_BYTES_MAX {
                 text(&std::mem::take(&mut self.held));
                 self.inside_text_line = true;
             }
+        }
+        if text_from < bytes.len() {
+            text(&bytes[text_from..]);
         }
     }
 
@@ -64,6 +68,15 @@ impl ProgressLines {
             None => text(&line),
         }
     }
+}
+
+/// With its newline, if that is there.
+fn first_line(bytes: &[u8]) -> (&[u8], bool) {
+    let mut rest = bytes;
+    // The standard library's way to a byte is many times faster than a loop.
+    let length = rest.skip_until(b'\n').expect("reading from memory never fails");
+    let line = &bytes[..length];
+    (line, line.ends_with(b"\n"))
 }
 
 fn may_be_progress(line: &[u8]) -> bool {

@@ -1,9 +1,10 @@
 //! Graphics cards, asked on a thread of their own: a driver can take tens of milliseconds to
 //! answer, or hang, and what speaks to it is bound to its thread.
 
-use super::{MIB, percent};
+use super::{MIB, percent, sensors::Sensors};
 use forge_shared::fleet::Gpu;
 use std::{
+    path::Path,
     sync::{Arc, Mutex, mpsc},
     time::{Duration, Instant},
 };
@@ -12,6 +13,8 @@ use tracing::warn;
 
 /// Not for every snapshot: asking is dear.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(10);
+/// Where Linux tells about the devices on its bus.
+const PCI_DEVICES: &str = "/sys/bus/pci/devices";
 
 pub(super) struct GpuMeter {
     latest: Arc<Mutex<Option<Vec<Gpu>>>>,
@@ -62,6 +65,7 @@ fn find() -> Option<Gpus> {
 }
 
 fn describe(index: u32, gpu: &sysinfo::Gpu) -> Gpu {
+    let sensors = Sensors::read(&Path::new(PCI_DEVICES).join(gpu.pci().to_string()));
     Gpu {
         index,
         model: gpu.model().map(ToOwned::to_owned),
@@ -70,9 +74,9 @@ fn describe(index: u32, gpu: &sysinfo::Gpu) -> Gpu {
         vram_used: gpu.used_memory().map(|bytes| bytes as f64 / MIB),
         utilization_gpu: gpu.usage().map(|usage| percent(usage.into())),
         utilization_memory: None,
-        clock_core: None,
-        clock_memory: None,
-        temperature_gpu: None,
-        fan_speed: None,
+        clock_core: sensors.clock_core_mhz,
+        clock_memory: sensors.clock_memory_mhz,
+        temperature_gpu: sensors.temperature_c,
+        fan_speed: sensors.fan_percent,
     }
 }

@@ -7,7 +7,7 @@
 use super::{Mode, REFUSED_PAUSE, Worker};
 use crate::{
     backoff::{Backoff, fraction},
-    holdings::Hold,
+    holdings::{Hold, Room},
     hub::{Failed, random_hex},
     job::Done,
     outbox::Outcome,
@@ -31,6 +31,9 @@ const AHEAD_WORK: Duration = Duration::from_millis(50);
 const AHEAD_MAX: u128 = 16;
 /// How long a job that was claimed ahead waits for those before it.
 const UNSTARTED_MAX: Duration = Duration::from_secs(1);
+/// How long a free slot waits for the answer to what it asked ahead. Then it asks again: by then a
+/// new connection helps more than patience.
+const SETTLE_MAX: Duration = Duration::from_secs(2);
 
 /// A job that is this slot's.
 struct Taken {
@@ -138,8 +141,16 @@ impl Worker {
             let Some(Taken { claimed, hold, .. }) = ahead.taken.pop_front() else { continue };
             backoff.reset();
             tracing::info!(job.id = %claimed.job.id, job.r#type = %claimed.job.kind, job.attempt = claimed.job.attempt, "job claimed");
+            if !hold.begin() {
+                tracing::info!(job.id = %claimed.job.id, requires = ?claimed.requires, "given back: there is too little left beside what runs");
+                let since = Instant::now();
+                ahead.taken.push_front(Taken { claimed, hold, since });
+                self.give_back(ahead.taken.drain(..));
+                // The hub did not look at what is left here, and would hand it out again.
+                self.pause().await;
+                continue;
+            }
             let began = Instant::now();
-            hold.begin();
             let done = {
                 let work = self.workshop.work(&mut slot, &claimed, &hold);
                 tokio::pin!(work);
@@ -147,7 +158,7 @@ impl Worker {
             };
             wanted_ahead = worth_claiming(began.elapsed());
             // What is claimed ahead is short, so its outcomes come soon.
-            self.finish(claimed, done, hold, !ahead.taken.is_empty());
+            self.finishing.start(claimed.lease_id, done, hold, !ahead.taken.is_empty());
             if ahead.taken.is_empty() {
                 self.settle(&mut ahead, &mut mode).await;
             }
@@ -189,6 +200,8 @@ impl Worker {
         }
         tokio::select! {
             answer = ahead.answer() => self.answered(ahead, answer),
+            // Asked again under the same id, so an answer that is on its way is not lost.
+            () = tokio::time::sleep(SETTLE_MAX) => ahead.asking = None,
             _ = mode.wait_for(|mode| *mode != Mode::Run) => {}
         }
     }
@@ -205,16 +218,15 @@ impl Worker {
     fn take(&self, ahead: &mut Ahead, claimed: Vec<ClaimedJob>) {
         let since = Instant::now();
         ahead.taken.extend(claimed.into_iter().map(|claimed| {
-            let hold = self.holdings.add(claimed.lease_id.clone());
+            let hold = self.holdings.add(claimed.lease_id.clone(), claimed.requires.unwrap_or_default());
             Taken { claimed, hold, since }
         }));
     }
 
-    fn give_back(self: &Arc<Self>, unstarted: impl Iterator<Item = Taken>) {
-        for Taken { claimed, hold, .. } in unstarted {
-            let outcome =
-                Outcome::Release { job_id: claimed.job.id.clone(), lease_id: claimed.lease_id.clone() };
-            self.finish(claimed, Done { outcome: Some(outcome), shipping: None }, hold, false);
+    fn give_back(&self, unstarted: impl Iterator<Item = Taken>) {
+        for Taken { claimed: ClaimedJob { job, lease_id, .. }, hold, .. } in unstarted {
+            let outcome = Outcome::Release { job_id: job.id, lease_id: lease_id.clone() };
+            self.finishing.start(lease_id, Done { outcome: Some(outcome), shipping: None }, hold, false);
         }
     }
 
@@ -228,7 +240,7 @@ impl Worker {
             match self.hub.claim(&claim).await {
                 Ok(none) if none.is_empty() => {
                     if asked.elapsed() < ANSWERED_AT_ONCE {
-                        tokio::time::sleep(self.poll_every.mul_f64(0.75 + 0.5 * fraction())).await;
+                        self.pause().await;
                     }
                     return none;
                 }
@@ -249,15 +261,19 @@ impl Worker {
         }
     }
 
+    async fn pause(&self) {
+        tokio::time::sleep(self.poll_every.mul_f64(0.75 + 0.5 * fraction())).await;
+    }
+
     fn claim_for(&self, Question { id, max }: Question, wait_ms: Option<u64>) -> Claim {
-        let cores = self.about.cores.map(f64::from);
+        let Room { cores, ram_gb } = self.holdings.left();
         Claim {
             worker_id: self.hub.worker_id().clone(),
             types: self.types.clone(),
             queues: Vec::new(),
             wait_ms,
             max: Some(max),
-            free: Some(Free { slots: Some(max), cores, ram_gb: self.about.ram_gb }),
+            free: Some(Free { slots: Some(max), cores: Some(cores), ram_gb: Some(ram_gb) }),
             claim_id: Some(id),
             boot_id: Some(self.boot.clone()),
         }

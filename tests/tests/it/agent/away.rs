@@ -1,15 +1,14 @@
 //! The hub goes away and comes back; the agent dies and comes back. No outcome is lost or doubled.
 
-use super::{end_of, hub_on_a_fixed_port, script};
+use super::{end_of, hub_on_a_fixed_port, runs, script, steered};
 use forge_tests::cable::Cable;
 use forge_tests::{
-    agent::{Agent, AgentOptions, until_exists},
+    agent::{Agent, AgentOptions, until_exists, until_process_gone},
     hub::{Hub, Options},
 };
 use serde_json::json;
 use std::{
     fs,
-    path::Path,
     time::{Duration, Instant},
 };
 
@@ -23,18 +22,6 @@ async fn agent_waits_for_a_hub_that_is_not_there_yet() {
     let job = script(&hub, "echo 1").await;
     let id = hub.enqueue(job).await;
     assert_eq!(end_of(&hub, &id).await["result"], json!(1));
-}
-
-/// A solver that says when it runs, and ends when it is told to.
-fn steered(dir: &Path) -> String {
-    let dir = dir.display();
-    format!(
-        "echo run >> {dir}/runs; touch {dir}/started; while ! test -e {dir}/go; do sleep 0.05; done; echo 7"
-    )
-}
-
-fn runs(dir: &Path) -> usize {
-    fs::read_to_string(dir.join("runs")).unwrap_or_default().lines().count()
 }
 
 #[tokio::test]
@@ -55,6 +42,53 @@ async fn job_goes_on_while_the_hub_is_away_and_its_result_arrives_when_it_is_bac
         (&json!("completed"), &json!(7), &json!(1))
     );
     assert_eq!(runs(dir.path()), 1);
+}
+
+#[tokio::test]
+async fn hub_that_is_away_for_two_minutes_in_the_middle_of_a_job_costs_nothing() {
+    let mut hub = hub_on_a_fixed_port().await;
+    let agent = Agent::start(&hub, AgentOptions::default());
+    let dir = agent.dir();
+    let job = script(&hub, &steered(dir.path())).await;
+    let id = hub.enqueue(job).await;
+    until_exists(&dir.path().join("started")).await;
+    hub.kill9().await;
+    // Two lease times: the absence itself is what is tested.
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    hub.restart().await;
+    agent.until_log("the hub is back").await;
+    fs::write(dir.path().join("go"), "").unwrap();
+    let job = end_of(&hub, &id).await;
+    assert_eq!((&job["result"], &job["attempt"], runs(dir.path())), (&json!(7), &json!(1), 1), "{job}");
+}
+
+#[tokio::test]
+async fn agent_killed_between_a_solvers_end_and_the_outbox_runs_the_job_again() {
+    let hub = Hub::new().await;
+    let mut agent = Agent::start(&hub, AgentOptions::default());
+    let dir = agent.dir();
+    fs::write(dir.path().join("agent"), agent.pid().to_string()).unwrap();
+    // The solver's last act halts the agent, which then cannot learn of its end.
+    let lines = format!(
+        "cd {}; echo run >> runs; test $(wc -l < runs) = 2 && echo 9 && exit
+        echo $$ > solver; echo $PPID > supervisor; echo 9; kill -STOP $(cat agent)",
+        dir.path().display()
+    );
+    let job = script(&hub, &lines).await;
+    let id = hub.enqueue(job).await;
+    until_exists(&dir.path().join("supervisor")).await;
+    until_process_gone(&dir.path().join("solver")).await;
+    agent.kill9().await;
+    until_process_gone(&dir.path().join("supervisor")).await;
+    assert_eq!(hub.job(&id).await["result"], json!(null), "nobody was told");
+    agent.start_again();
+    let job = end_of(&hub, &id).await;
+    assert_eq!(
+        (&job["status"], &job["result"], &job["attempt"]),
+        (&json!("completed"), &json!(9), &json!(2)),
+        "{job}"
+    );
+    assert_eq!(runs(dir.path()), 2);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use forge_tests::{binary, hub::Hub};
 use std::process::Output;
 use tokio::process::Command;
 
-async fn doctor(env: &[(&str, &str)]) -> (Output, String) {
+pub(super) async fn doctor(env: &[(&str, &str)]) -> (Output, String) {
     let home = tempfile::tempdir().expect("make a folder");
     let output = Command::new(binary::agent())
         .arg("doctor")

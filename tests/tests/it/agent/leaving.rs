@@ -10,6 +10,12 @@ use std::fs;
 
 #[tokio::test]
 async fn stopping_agent_finishes_its_job() {
+    for stop in [Agent::terminate, Agent::interrupt] {
+        finishes_its_job(stop).await;
+    }
+}
+
+async fn finishes_its_job(stop: fn(&Agent)) {
     let hub = Hub::new().await;
     let mut agent = Agent::start(&hub, AgentOptions::default());
     let dir = agent.dir();
@@ -20,9 +26,9 @@ async fn stopping_agent_finishes_its_job() {
     let job = script(&hub, &lines).await;
     let id = hub.enqueue(job).await;
     until_exists(&dir.path().join("started")).await;
-    agent.terminate();
+    stop(&agent);
     agent.until_log("running ones may finish").await;
-    fs::write(dir.path().join("go"), "").unwrap();
+    fs::write(dir.path().join("go"), "").expect("tell the solver to end");
     assert!(agent.ended().await.success());
     let job = hub.job(&id).await;
     assert_eq!(
@@ -34,13 +40,19 @@ async fn stopping_agent_finishes_its_job() {
 
 #[tokio::test]
 async fn job_that_does_not_finish_in_time_is_given_back_at_once() {
+    for stop in [Agent::terminate, Agent::interrupt] {
+        gives_its_job_back(stop).await;
+    }
+}
+
+async fn gives_its_job_back(stop: fn(&Agent)) {
     let hub = Hub::new().await;
     let mut agent = Agent::start(&hub, AgentOptions::default().env("SHUTDOWN_GRACE_MS", "200"));
     let dir = agent.dir();
     let job = script(&hub, &format!("touch {}/started; sleep 6161", dir.path().display())).await;
     let id = hub.enqueue(job).await;
     until_exists(&dir.path().join("started")).await;
-    agent.terminate();
+    stop(&agent);
     assert!(agent.ended().await.success());
     let job = hub.job(&id).await;
     assert_eq!((&job["status"], &job["attempts"]), (&json!("pending"), &json!(0)), "given back free: {job}");

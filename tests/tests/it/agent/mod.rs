@@ -1,15 +1,20 @@
 //! The real agent against the real hub.
 
 mod away;
+mod disks;
 mod doctor;
+mod downloads;
+mod floods;
 mod leaving;
+mod other_hubs;
+mod secure;
 mod solvers;
 mod work;
 
 use forge_tests::hub::{Hub, Options};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::net::TcpListener;
+use std::{fs, net::TcpListener, path::Path};
 
 /// A hub that comes back on the same port.
 async fn hub_on_a_fixed_port() -> Hub {
@@ -48,4 +53,33 @@ async fn run_script(hub: &Hub, lines: &str) -> Value {
     job["max_attempts"] = json!(1);
     let id = hub.enqueue(job).await;
     end_of(hub, &id).await
+}
+
+/// A solver that says when it runs, and ends when it is told to.
+fn steered(dir: &Path) -> String {
+    let dir = dir.display();
+    format!(
+        "echo run >> {dir}/runs; touch {dir}/started; while ! test -e {dir}/go; do sleep 0.05; done; echo 7"
+    )
+}
+
+fn runs(dir: &Path) -> usize {
+    fs::read_to_string(dir.join("runs")).unwrap_or_default().lines().count()
+}
+
+/// Every file below a folder, by its path in there.
+fn files_in(dir: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let mut found: Vec<String> = entries
+        .flatten()
+        .flat_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            match entry.path().is_dir() {
+                true => files_in(&entry.path()).into_iter().map(|below| format!("{name}/{below}")).collect(),
+                false => vec![name],
+            }
+        })
+        .collect();
+    found.sort();
+    found
 }

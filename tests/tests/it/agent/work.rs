@@ -1,6 +1,6 @@
 //! What a job runs, and what its end looks like at the hub.
 
-use super::{end_of, run_script, script, upload};
+use super::{end_of, files_in, run_script, script, upload};
 use forge_tests::{
     agent::{Agent, AgentOptions},
     hub::Hub,
@@ -123,17 +123,7 @@ async fn checksum_that_does_not_match_is_an_ordinary_failure_that_leaves_no_file
         job["fail_history"].as_array().unwrap().iter().map(|entry| &entry["reason"]).collect();
     assert_eq!(reasons, ["solver_checksum_mismatch"; 2], "{job}");
     let cache = agent.dir().path().join(".forge-fleet/solvers");
-    let left: Vec<_> =
-        walk(&cache).into_iter().filter(|path| path.to_string_lossy().contains(&checksum)).collect();
-    assert!(left.is_empty(), "{left:?}");
-}
-
-fn walk(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
-    entries
-        .flatten()
-        .flat_map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { vec![entry.path()] })
-        .collect()
+    assert_eq!(files_in(&cache), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -198,4 +188,22 @@ async fn jobs_that_were_claimed_ahead_of_a_long_one_go_to_whoever_is_free() {
     }
     std::fs::write(dir.path().join("go"), "").unwrap();
     assert_eq!(end_of(&hub, &id(0)).await["result"], json!(2));
+}
+
+#[tokio::test]
+async fn solver_that_is_deaf_to_the_request_to_end_is_killed_with_its_children() {
+    let (hub, agent) = pair(AgentOptions::default()).await;
+    let lines = "trap '' TERM; setsid sh -c \"trap '' TERM; exec sleep 8181\" & while :; do sleep 8282; done";
+    let mut job = script(&hub, lines).await;
+    job["max_runtime_ms"] = json!(300);
+    let id = hub.enqueue(job).await;
+    let job = end_of(&hub, &id).await;
+    assert_eq!(
+        (&job["status"], &job["fail_reason"]),
+        (&json!("quarantined"), &json!("max_runtime_exceeded")),
+        "{job}"
+    );
+    for command in ["sleep 8181", "sleep 8282"] {
+        forge_tests::agent::until_gone(command, agent.dir().path()).await;
+    }
 }

@@ -1,0 +1,76 @@
+//! https with certificates of one's own, and proxies.
+
+use super::{doctor::doctor, run_script};
+use forge_tests::{
+    agent::{Agent, AgentOptions},
+    between::{
+        proxy::Proxy,
+        tls::{Authority, TlsFront},
+    },
+    hub::{Hub, SECRET},
+};
+use serde_json::json;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+fn pem(dir: &TempDir, authority: &Authority) -> String {
+    let path: PathBuf = dir.path().join("ca.pem");
+    std::fs::write(&path, &authority.pem).expect("write the certificate");
+    path.display().to_string()
+}
+
+#[tokio::test]
+async fn hub_with_a_certificate_of_its_own_authority_is_trusted_by_file() {
+    let hub = Hub::new().await;
+    let (ours, other) = (Authority::new("ours"), Authority::new("another"));
+    let front = TlsFront::start(&ours, "localhost", hub.address()).await;
+    let url = format!("https://localhost:{}", front.address().port());
+    let dirs = [TempDir::new().unwrap(), TempDir::new().unwrap()];
+    let (right, wrong) = (pem(&dirs[0], &ours), pem(&dirs[1], &other));
+
+    let check = async |ca: &str| {
+        doctor(&[("HUB_URL", &url), ("HUB_CA_FILE", ca), ("FORGE_INGEST_SECRET", SECRET)]).await
+    };
+    let (output, said) = check(&right).await;
+    assert!(output.status.success() && said.contains("ok    connection"), "{said}");
+    let (output, said) = check(&wrong).await;
+    assert!(!output.status.success(), "{said}");
+    assert!(said.contains("FAIL  connection: the hub's certificate is not trusted"), "{said}");
+    assert!(said.contains("HUB_CA_FILE"), "{said}");
+
+    let mut agent = Agent::start_at(&url, AgentOptions::default().env("HUB_CA_FILE", &wrong));
+    agent.until_log("not registered yet: the hub's certificate is not trusted").await;
+    agent.kill9().await;
+    agent.options = AgentOptions::default().env("HUB_CA_FILE", &right);
+    agent.start_again();
+    assert_eq!(run_script(&hub, "echo 3").await["result"], json!(3));
+}
+
+#[tokio::test]
+async fn agent_behind_a_proxy_works_and_the_proxy_hears_no_secret() {
+    let hub = Hub::new().await;
+    let authority = Authority::new("ours");
+    let front = TlsFront::start(&authority, "hub.test", hub.address()).await;
+    let proxy = Proxy::start(front.address()).await;
+    let dir = TempDir::new().unwrap();
+    let ca = pem(&dir, &authority);
+    let env = [("HUB_URL", "https://hub.test"), ("HUB_CA_FILE", ca.as_str()), ("HTTPS_PROXY", &proxy.url())];
+    let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let options = env.iter().fold(AgentOptions::default(), |options, (name, value)| options.env(name, value));
+    let _agent = Agent::start_at("https://hub.test", options);
+    let job = run_script(&hub, "echo working >&2; echo 4").await;
+    assert_eq!(job["result"], json!(4), "{job}");
+
+    let mut env: Vec<(&str, &str)> =
+        env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    env.push(("FORGE_INGEST_SECRET", SECRET));
+    let (output, said) = doctor(&env).await;
+    assert!(output.status.success() && said.contains("note  proxy: set by HTTPS_PROXY"), "{said}");
+
+    let heard = proxy.heard();
+    let holds = |text: &str| heard.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+    assert!(holds("CONNECT hub.test:443 "), "everything went through the proxy");
+    for secret in [SECRET, "/api/", "Bearer"] {
+        assert!(!holds(secret), "the proxy heard {secret}");
+    }
+}
