@@ -29,8 +29,8 @@ fn main() {
 
 fn find_or_build(out: &Path) -> PathBuf {
     if let Some(dist) = env::var_os("FORGE_DASHBOARD_DIST").filter(|dist| !dist.is_empty()) {
-        let dist = fs::canonicalize(&dist)
-            .unwrap_or_else(|error| panic!("FORGE_DASHBOARD_DIST names {}: {error}", dist.display()));
+        // A relative one is meant from where people type commands: the repository.
+        let dist = crate_folder().join("..").join(dist);
         assert!(
             dist.join("index.html").is_file(),
             "FORGE_DASHBOARD_DIST names {}, which has no index.html; run `npm run build` in dashboard/web first",
@@ -63,8 +63,13 @@ fn find_or_build(out: &Path) -> PathBuf {
     }
 }
 
+fn crate_folder() -> PathBuf {
+    PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"))
+}
+
 /// `npm ci`, unless the packages there are those of the lock file. The error is for a person.
 fn fetch_packages(web: &Path) -> Result<(), String> {
+    run(Command::new(NPM).arg("--version"))?;
     let stamp = web.join("node_modules/.fetched-for");
     let lock =
         fs::read(web.join("package-lock.json")).map_err(|error| format!("package-lock.json: {error}"))?;
