@@ -53,6 +53,8 @@ fn find_or_build(out: &Path) -> PathBuf {
     lock.lock().expect("a file can be locked");
     if let Err(why) = fetch_packages(&web) {
         println!("cargo::warning=The dashboard is left out: {why}");
+        // What is never there is always newer: the next build tries again.
+        println!("cargo::rerun-if-changed={}", out.join("never").display());
         return stub(&dist, &why);
     }
     let mut build = Command::new(NPM);

@@ -19,8 +19,8 @@ export const JOB_LOOKS: Record<JobStatus, Look> = {
   failed: { tone: 'bad', word: 'Failed', title: 'Ended without a result' },
   quarantined: {
     tone: 'dead',
-    word: 'Dead',
-    title: 'Quarantined: it failed too often and waits for a person',
+    word: 'Quarantined',
+    title: 'Dead: it failed too often and waits for a person',
   },
 };
 

@@ -1,4 +1,5 @@
 /** Values with a unit, and the full value on hover. */
+import { cx } from './classes';
 import { useNow } from './clock';
 import {
   formatBytes,
@@ -83,11 +84,11 @@ export function Bytes({ value, why }: { value: Maybe; why?: string }) {
   );
 }
 
-/** A count; large ones are shortened unless `exact`. */
+/** A count; large ones are shortened unless `exact`. A zero is drawn faintly, so that the rest stands out. */
 export function Count({ value, exact = false, why }: { value: Maybe; exact?: boolean; why?: string }) {
   if (value == null) return <Unknown {...(why ? { why } : {})} />;
   return (
-    <span className={styles.value} title={formatNumber(value)}>
+    <span className={cx(styles.value, value === 0 && styles.zero)} title={formatNumber(value)}>
       {exact ? formatNumber(value) : formatShort(value)}
     </span>
   );

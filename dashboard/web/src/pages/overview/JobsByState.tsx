@@ -2,8 +2,8 @@ import { Link } from 'wouter';
 import type { Overview } from '../../api/overview';
 import { JOB_STATUSES } from '../../api/types';
 import { type AnyView, JobBadge, ViewBadge } from '../../ui/Badge';
-import { formatNumber } from '../../ui/format';
 import { Card } from '../../ui/Layout';
+import { Count } from '../../ui/Values';
 import styles from './JobsByState.module.css';
 
 const VIEWS: { view: AnyView; href: string }[] = [
@@ -25,7 +25,9 @@ export function JobsByState({ overview }: { overview: Overview }) {
             <li key={status}>
               <Link href={`/jobs?status=${status}`} className={styles.line}>
                 <JobBadge state={status} />
-                <b>{formatNumber(overview.jobs[status])}</b>
+                <b>
+                  <Count value={overview.jobs[status]} exact />
+                </b>
               </Link>
             </li>
           ))}
@@ -35,7 +37,9 @@ export function JobsByState({ overview }: { overview: Overview }) {
             <li key={view}>
               <Link href={href} className={styles.line}>
                 <ViewBadge state={view} />
-                <b>{formatNumber(overview.views[view])}</b>
+                <b>
+                  <Count value={overview.views[view]} exact />
+                </b>
               </Link>
             </li>
           ))}

@@ -66,7 +66,7 @@ function EventLine({ event }: { event: HubEvent }) {
         {event.run_ms != null && <span className={styles.where}> in {formatDuration(event.run_ms)}</span>}
       </span>
       <span className={styles.when}>
-        <Time ts={event.ts} />
+        <Time ts={event.ts} as="clock" />
       </span>
     </>
   );

@@ -4,7 +4,7 @@ import { formatNumber } from '../../ui/format';
 import { Card } from '../../ui/Layout';
 import { Empty } from '../../ui/States';
 import { Table, Td, Th } from '../../ui/Table';
-import { Duration } from '../../ui/Values';
+import { Count, Duration } from '../../ui/Values';
 import { OLD_WAIT_MS } from './attention';
 import styles from './QueuesTable.module.css';
 
@@ -53,19 +53,23 @@ export function QueuesTable({ queues }: { queues: QueueSummary[] }) {
                   {queue.name}
                 </Link>
               </Td>
-              <Td number>{formatNumber(queue.due)}</Td>
-              <Td number>{formatNumber(queue.running)}</Td>
+              <Td number>
+                <Count value={queue.due} exact />
+              </Td>
+              <Td number>
+                <Count value={queue.running} exact />
+              </Td>
               <Td number wide>
-                {formatNumber(queue.scheduled)}
+                <Count value={queue.scheduled} exact />
               </Td>
               <Td number className={(queue.oldest_wait_ms ?? 0) > OLD_WAIT_MS ? styles.old : undefined}>
                 <Duration ms={queue.oldest_wait_ms} why="No job is due" />
               </Td>
               <Td number wide>
-                {formatNumber(queue.completed_last_hour)}
+                <Count value={queue.completed_last_hour} exact />
               </Td>
               <Td number wide className={queue.failed_last_hour > 0 ? styles.failed : undefined}>
-                {formatNumber(queue.failed_last_hour)}
+                <Count value={queue.failed_last_hour} exact />
               </Td>
             </tr>
           ))}
