@@ -1,8 +1,8 @@
 import { QueryClientProvider } from '@tanstack/react-query';
-import { render, screen } from '@testing-library/react';
-import { describe, expect, it } from 'vitest';
+import { fireEvent, render, screen } from '@testing-library/react';
+import { describe, expect, it, vi } from 'vitest';
 import { keys, newQueryClient } from './queries';
-import { mayCall, takeTokenFromAddress, useCan } from './session';
+import { mayCall, takeTokenFromAddress, useCan, useLogOut, useSession } from './session';
 import type { Scope } from './types';
 
 function CancelButton() {
@@ -33,6 +33,34 @@ describe('permissions', () => {
     expect(mayCall('producer', 'bulk')).toBe(false);
     expect(mayCall('admin', 'bulk')).toBe(true);
   });
+});
+
+function Door() {
+  return useSession().data ? <Inside /> : <p>Log in</p>;
+}
+
+function Inside() {
+  const logOut = useLogOut();
+  return (
+    <button type="button" onClick={() => logOut.mutate()}>
+      Log out
+    </button>
+  );
+}
+
+it('logging out closes the door and forgets what was shown', async () => {
+  vi.stubGlobal('fetch', async () => new Response(null, { status: 204 }));
+  const client = newQueryClient();
+  client.setQueryData(keys.session, { scope: 'viewer', token_id: 't', name: 'somebody', expires_at: 0 });
+  client.setQueryData(keys.fleet, []);
+  render(
+    <QueryClientProvider client={client}>
+      <Door />
+    </QueryClientProvider>,
+  );
+  fireEvent.click(screen.getByRole('button'));
+  expect(await screen.findByText('Log in')).toBeInTheDocument();
+  expect(client.getQueryData(keys.fleet)).toBeUndefined();
 });
 
 describe('a link with a token', () => {

@@ -1,5 +1,5 @@
 /** Who is logged in, and what they may do. */
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, ask } from './client';
 import { ApiError } from './errors';
 import { keys } from './queries';
@@ -34,14 +34,17 @@ export function useCan(operation: Operation): boolean {
   return mayCall(useSession().data?.scope, operation);
 }
 
+/** What one person was shown is not kept for the next. */
+function changeSession(client: QueryClient, session: Session | null): void {
+  client.removeQueries({ predicate: (query) => query.queryKey[0] !== keys.session[0] });
+  client.setQueryData(keys.session, session);
+}
+
 export function useLogIn() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (token: string) => ask(api.POST('/api/session', { body: { token } })),
-    onSuccess: (session) => {
-      client.clear();
-      client.setQueryData(keys.session, session);
-    },
+    onSuccess: (session) => changeSession(client, session),
   });
 }
 
@@ -49,10 +52,7 @@ export function useLogOut() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: () => ask(api.DELETE('/api/session')),
-    onSettled: () => {
-      client.clear();
-      client.setQueryData(keys.session, null);
-    },
+    onSettled: () => changeSession(client, null),
   });
 }
 
