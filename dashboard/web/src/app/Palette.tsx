@@ -1,12 +1,10 @@
 /** Everything by name: pages, machines, queues, a job by its id, and what the frame can do. */
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Layers, ListTodo, type LucideIcon, Search, Server } from 'lucide-react';
 import { useEffect, useId, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
-import type { Overview } from '../api/overview';
-import { keys } from '../api/queries';
+import { queries } from '../api/queries';
 import { mayCall, useSession } from '../api/session';
-import type { Machine } from '../api/types';
 import { cx } from '../ui/classes';
 import styles from './Palette.module.css';
 import { pages } from './pages';
@@ -37,8 +35,10 @@ export function find(entries: PaletteEntry[], text: string): PaletteEntry[] {
 
 function useEntries(commands: PaletteEntry[], text: string): PaletteEntry[] {
   const [, navigate] = useLocation();
-  const client = useQueryClient();
   const scope = useSession().data?.scope;
+  const enabled = mayCall(scope, 'fleet');
+  const fleet = useQuery({ ...queries.fleet(), enabled });
+  const overview = useQuery({ ...queries.overview(), enabled });
   const go = (href: string) => () => navigate(href);
   const entries: PaletteEntry[] = pages
     .filter((page) => !page.path.includes(':') && mayCall(scope, page.needs))
@@ -49,11 +49,11 @@ function useEntries(commands: PaletteEntry[], text: string): PaletteEntry[] {
       ...(page.key ? { keys: `g ${page.key}` } : {}),
       run: go(page.path),
     }));
-  for (const machine of client.getQueryData<Machine[]>(keys.fleet) ?? []) {
+  for (const machine of fleet.data ?? []) {
     const href = `/fleet/${encodeURIComponent(machine.id)}`;
     entries.push({ label: machine.name, kind: 'Machine', icon: Server, run: go(href) });
   }
-  for (const queue of client.getQueryData<Overview>(keys.overview)?.queues ?? []) {
+  for (const queue of overview.data?.queues ?? []) {
     const href = `/jobs?queue=${encodeURIComponent(queue.name)}`;
     entries.push({ label: queue.name, kind: 'Queue', icon: Layers, run: go(href) });
   }

@@ -14,7 +14,7 @@ import { type SseMessage, SseParser } from './sse';
 /** The hub says something at least every 15 s; after three times that the link is dead. */
 export const SILENCE_MAX_MS = 45_000;
 const RETRY_FIRST_MS = 500;
-const RETRY_MAX_MS = 10_000;
+const RETRY_MAX_MS = 5_000;
 const TOPICS = ['jobs', 'workers', 'nodes', 'queues'];
 /** Events from before the stream began that are worth showing, and how long they are waited for. */
 const RECALL = 30;
