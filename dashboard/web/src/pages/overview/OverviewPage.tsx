@@ -116,7 +116,7 @@ function Figures({ overview }: { overview: Overview }) {
       </Card>
       <Card>
         <Stat
-          label="Completed today"
+          label="Completed today, UTC"
           href="/jobs?status=completed"
           value={<span title={formatNumber(today.completed)}>{formatShort(today.completed)}</span>}
           note={<span title={formatNumber(total.completed)}>{formatShort(total.completed)} in total</span>}
@@ -124,7 +124,7 @@ function Figures({ overview }: { overview: Overview }) {
       </Card>
       <Card>
         <Stat
-          label="Failed today"
+          label="Failed today, UTC"
           href="/jobs?status=failed"
           {...(today.failed > 0 ? { tone: 'bad' as const } : {})}
           value={<span title={formatNumber(today.failed)}>{formatShort(today.failed)}</span>}
