@@ -96,7 +96,7 @@ function Figures({ overview }: { overview: Overview }) {
           href="/jobs?status=pending"
           value={<span title={formatNumber(views.due)}>{formatShort(views.due)}</span>}
           note={
-            oldest_waiting_ms === null ? (
+            oldest_waiting_ms == null ? (
               'None waits'
             ) : (
               <>
