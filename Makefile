@@ -17,7 +17,7 @@ NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 # Long or timing-sensitive tests, which prove nothing about coverage and would be slow under it.
 HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order|agent::floods)::/)
 
-.PHONY: help up test lint unit faults generated bench soak coverage fmt clean cargo tools
+.PHONY: help up test lint unit faults web generated bench soak coverage fmt clean cargo tools
 
 help:
 	@echo 'make up         build hub and agent, start both on this machine (port $(PORT)), run a sample job'
@@ -38,7 +38,7 @@ up: cargo
 	@cargo build --release --bin forge-hub --bin forge-agent
 	@PORT=$(PORT) exec scripts/up
 
-test: tools lint faults unit generated
+test: tools lint faults unit web generated
 
 tools: cargo
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
@@ -79,6 +79,13 @@ ifneq ($(NEXTEST),)
 else
 	cargo test --workspace
 endif
+
+# The dashboard's own checks. Packages are fetched by the build of its crate, which `lint` has done.
+web:
+	@command -v npm >/dev/null || { \
+	  echo 'npm is missing: install Node.js 20.19 or newer, or check the rest with: make lint faults unit' >&2; exit 1; }
+	@cd dashboard/web && { [ -d node_modules ] || npm ci --no-audit --no-fund; }
+	cd dashboard/web && npm run --silent check && npm run --silent build -- --logLevel warn && npm run --silent budget
 
 # Tests rewrite what is generated; this catches what was never committed.
 generated:

@@ -1,0 +1,108 @@
+/**
+ * Names and loaders of everything the pages read. Live events find cached data by these names, so
+ * a page never makes up its own: `useQuery(queries.fleet())`.
+ */
+import { infiniteQueryOptions, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+import { api, ask, askWithResponse, getJson } from './client';
+import { ApiError } from './errors';
+import type { Overview } from './overview';
+import type { operations } from './schema';
+
+export type JobsFilter = Omit<
+  NonNullable<operations['list_jobs']['parameters']['query']>,
+  'limit' | 'offset' | 'cursor'
+>;
+
+/** Rows of one page of a list. */
+export const JOBS_PAGE = 200;
+
+export const keys = {
+  session: ['session'],
+  overview: ['overview'],
+  fleet: ['fleet'],
+  workers: ['workers'],
+  worker: (id: string) => ['worker', id],
+  /** Every list of jobs. */
+  allJobs: ['jobs'],
+  jobs: (filter: JobsFilter) => ['jobs', filter],
+  job: (id: string) => ['job', id],
+  attempts: (id: string) => ['job', id, 'attempts'],
+  solvers: ['solvers'],
+  tokens: ['tokens'],
+  audit: ['audit'],
+  health: ['health'],
+} as const;
+
+export const queries = {
+  overview: () =>
+    queryOptions({
+      queryKey: keys.overview,
+      queryFn: ({ signal }) => getJson<Overview>('/api/overview', signal),
+      // A scheduled job becomes due, and a minute passes, without an event.
+      refetchInterval: 10_000,
+    }),
+  fleet: () =>
+    queryOptions({
+      queryKey: keys.fleet,
+      queryFn: ({ signal }) => ask(api.GET('/api/fleet', { signal })),
+    }),
+  workers: () =>
+    queryOptions({
+      queryKey: keys.workers,
+      queryFn: ({ signal }) => ask(api.GET('/api/workers', { signal })),
+    }),
+  /** Pages of a list of jobs, newest first. */
+  jobs: (filter: JobsFilter) =>
+    infiniteQueryOptions({
+      queryKey: keys.jobs(filter),
+      initialPageParam: undefined as string | undefined,
+      queryFn: async ({ pageParam, signal }) => {
+        const query = { ...filter, limit: JOBS_PAGE, ...(pageParam ? { cursor: pageParam } : {}) };
+        const { data, response } = await askWithResponse(api.GET('/api/jobs', { params: { query }, signal }));
+        return { jobs: data, nextCursor: response.headers.get('x-next-cursor') ?? undefined };
+      },
+      getNextPageParam: (page) => page.nextCursor,
+    }),
+  job: (id: string) =>
+    queryOptions({
+      queryKey: keys.job(id),
+      queryFn: ({ signal }) => ask(api.GET('/api/jobs/{id}', { params: { path: { id } }, signal })),
+    }),
+  attempts: (id: string) =>
+    queryOptions({
+      queryKey: keys.attempts(id),
+      queryFn: ({ signal }) => ask(api.GET('/api/jobs/{id}/attempts', { params: { path: { id } }, signal })),
+    }),
+  health: () =>
+    queryOptions({
+      queryKey: keys.health,
+      queryFn: ({ signal }) => ask(api.GET('/api/health', { signal })),
+    }),
+};
+
+/** Another try may help only when the hub could not be asked. */
+function mayHelp(failures: number, error: Error): boolean {
+  const passing = error instanceof ApiError && (error.status === 0 || error.status >= 500);
+  return passing && failures < 2;
+}
+
+export function newQueryClient(): QueryClient {
+  const client: QueryClient = new QueryClient({
+    queryCache: new QueryCache({
+      onError: (error) => {
+        // The session is over: the login page shows wherever that was noticed.
+        if (error instanceof ApiError && error.isLoggedOut) client.setQueryData(keys.session, null);
+      },
+    }),
+    defaultOptions: {
+      queries: {
+        // Live events tell what changed; what is shown meanwhile is not stale.
+        staleTime: 30_000,
+        refetchOnWindowFocus: false,
+        retry: mayHelp,
+      },
+      mutations: { retry: false },
+    },
+  });
+  return client;
+}

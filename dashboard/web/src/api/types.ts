@@ -1,0 +1,26 @@
+/** Short names for the API's types, and those of calls that stream. */
+import type { components } from './schema';
+
+type Schemas = components['schemas'];
+
+export type Job = Schemas['Job'];
+export type JobStatus = Schemas['Status'];
+export type JobView = Schemas['View'];
+export type Machine = Schemas['Node'];
+export type MachineState = Schemas['NodeStatus'];
+export type Snapshot = Schemas['Snapshot'];
+export type Worker = Schemas['Worker'];
+export type WorkerState = Schemas['WorkerState'];
+export type Session = Schemas['Session'];
+export type Scope = Schemas['Scope'];
+export type HubEvent = Schemas['Event'];
+export type EventKind = Schemas['EventKind'];
+
+export const JOB_STATUSES = [
+  'pending',
+  'assigned',
+  'running',
+  'completed',
+  'failed',
+  'quarantined',
+] as const satisfies readonly JobStatus[];

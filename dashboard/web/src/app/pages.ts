@@ -1,0 +1,150 @@
+/**
+ * Every page of the dashboard. To add one, write its file with a default export and add a line
+ * here: navigation, palette, shortcuts, redirects and permissions follow from it.
+ */
+import {
+  CalendarClock,
+  Gauge,
+  Layers,
+  ListTodo,
+  type LucideIcon,
+  Plus,
+  RefreshCw,
+  Server,
+  Settings,
+  Skull,
+} from 'lucide-react';
+import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
+import type { Overview } from '../api/overview';
+import type { Operation } from '../api/scopes';
+
+export interface PageEntry {
+  /** With `:name` for what varies; the page reads it with wouter's `useParams`. */
+  path: string;
+  title: string;
+  icon: LucideIcon;
+  Component: LazyExoticComponent<ComponentType>;
+  /** Only who may call this sees the page. */
+  needs: Operation;
+  /** `g`, then this key, opens the page. */
+  key?: string;
+  /** Stands in the navigation; the first four also in a phone's bottom bar. */
+  inNavigation?: boolean;
+  /** A figure beside its name in the navigation. */
+  count?: (overview: Overview) => number;
+  /** Addresses of other systems that lead here. */
+  old?: Record<string, string>;
+}
+
+export const pages: PageEntry[] = [
+  {
+    path: '/',
+    title: 'Overview',
+    icon: Gauge,
+    key: 'o',
+    needs: 'list_workers',
+    inNavigation: true,
+    Component: lazy(() => import('../pages/overview/OverviewPage')),
+    old: { '/overview': '/', '/job-metrics': '/' },
+  },
+  {
+    path: '/fleet',
+    title: 'Fleet',
+    icon: Server,
+    key: 'f',
+    needs: 'fleet',
+    inNavigation: true,
+    Component: lazy(() => import('../pages/fleet/FleetPage')),
+    old: { '/worker-processes': '/fleet', '/workers': '/fleet' },
+  },
+  {
+    path: '/fleet/add',
+    title: 'Add a machine',
+    icon: Plus,
+    needs: 'create_token',
+    Component: lazy(() => import('../pages/fleet/AddMachinePage')),
+  },
+  {
+    path: '/fleet/:id',
+    title: 'Machine',
+    icon: Server,
+    needs: 'fleet',
+    Component: lazy(() => import('../pages/fleet/MachinePage')),
+  },
+  {
+    path: '/jobs',
+    title: 'Jobs',
+    icon: ListTodo,
+    key: 'j',
+    needs: 'list_jobs',
+    inNavigation: true,
+    Component: lazy(() => import('../pages/jobs/JobsPage')),
+    old: { '/job-queues/:queue*': '/jobs?queue=:queue' },
+  },
+  {
+    path: '/jobs/new',
+    title: 'New job',
+    icon: Plus,
+    key: 'n',
+    needs: 'enqueue',
+    Component: lazy(() => import('../pages/jobs/NewJobPage')),
+  },
+  {
+    path: '/jobs/:id',
+    title: 'Job',
+    icon: ListTodo,
+    needs: 'list_jobs',
+    Component: lazy(() => import('../pages/job/JobPage')),
+  },
+  {
+    path: '/queues',
+    title: 'Queues',
+    icon: Layers,
+    key: 'q',
+    needs: 'list_workers',
+    inNavigation: true,
+    Component: lazy(() => import('../pages/queues/QueuesPage')),
+    old: { '/job-queues': '/queues' },
+  },
+  {
+    path: '/scheduled',
+    title: 'Scheduled',
+    icon: CalendarClock,
+    key: 's',
+    needs: 'list_jobs',
+    inNavigation: true,
+    count: ({ views }) => views.scheduled,
+    Component: lazy(() => import('../pages/scheduled/ScheduledPage')),
+    old: { '/scheduled-jobs': '/scheduled' },
+  },
+  {
+    path: '/retries',
+    title: 'Retries',
+    icon: RefreshCw,
+    key: 'r',
+    needs: 'list_jobs',
+    inNavigation: true,
+    count: ({ views }) => views.retrying,
+    Component: lazy(() => import('../pages/retries/RetriesPage')),
+  },
+  {
+    path: '/dead',
+    title: 'Dead',
+    icon: Skull,
+    key: 'd',
+    needs: 'list_jobs',
+    inNavigation: true,
+    count: ({ views }) => views.dead,
+    Component: lazy(() => import('../pages/dead/DeadPage')),
+    old: { '/dead-jobs': '/dead' },
+  },
+  {
+    path: '/settings',
+    title: 'Settings',
+    icon: Settings,
+    key: ',',
+    needs: 'list_solvers',
+    inNavigation: true,
+    Component: lazy(() => import('../pages/settings/SettingsPage')),
+  },
+];
