@@ -1,11 +1,12 @@
 //! The plain records that a store keeps beside jobs.
 
+use forge_engine::plan::{Flow, ViewKey};
 use forge_shared::{
     JobId, JobType, NodeId, QueueName, Status, WorkerId,
     event::Event,
     request::{BulkAction, JobFilter, Scope},
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Where a listing starts and how much of it is wanted.
 #[derive(Debug, Clone)]
@@ -30,6 +31,37 @@ pub struct JobCount {
     pub kind: JobType,
     pub status: Status,
     pub n: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueCount {
+    pub queue: QueueName,
+    pub status: Status,
+    pub n: u64,
+}
+
+/// What came to an end in a minute or a day that starts at `ts`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowAt {
+    pub ts: i64,
+    /// `None` for all queues together.
+    pub queue: Option<QueueName>,
+    pub flow: Flow,
+}
+
+/// All jobs at a glance.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobsOverview {
+    pub counts: Vec<QueueCount>,
+    /// The views that are no status, by queue, as of now.
+    pub views: BTreeMap<ViewKey, u64>,
+    /// Since when the first job of a lane has been due, by queue; a queue may have several lanes.
+    pub oldest: Vec<(QueueName, i64)>,
+    /// By queue.
+    pub minutes: Vec<FlowAt>,
+    pub days: Vec<FlowAt>,
+    /// Since the beginning: removing jobs takes nothing back.
+    pub total: Flow,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -135,3 +167,4 @@ pub type EventBatch = Arc<[Event]>;
 
 /// Ids of jobs that were removed, so that what else is kept of them can go too.
 pub type Removed = Vec<JobId>;
+    /// Of both files.

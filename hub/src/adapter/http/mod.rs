@@ -22,6 +22,7 @@ mod limits;
 pub mod logs;
 mod new_job;
 pub mod query;
+pub mod overview;
 mod range;
 pub mod scopes;
 pub mod server;
@@ -71,6 +72,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(event_streams::router())
         .merge(health::router())
         .merge(tokens::router())
+        .merge(overview::router())
         .merge(sessions::router())
         .merge(audit::router())
         .merge(docs::router())

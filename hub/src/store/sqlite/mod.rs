@@ -6,6 +6,7 @@ mod event_log;
 mod list;
 mod load;
 mod open;
+mod overview;
 mod readers;
 mod rows;
 mod save;
@@ -17,8 +18,8 @@ pub use open::{beside, lock_for_hub};
 pub use writer::Observer;
 
 use super::{
-    Decided, Error, EventRange, Figures, JobCount, JobPage, LogAppend, LogSlice, NodeRecord, Operation,
-    Overdue, Page, Retention, SessionRecord, Store, TokenRecord,
+    Decided, Error, EventRange, Figures, JobCount, JobPage, JobsOverview, LogAppend, LogSlice,
+    NodeRecord, Operation, Overdue, Page, Retention, SessionRecord, Store, TokenRecord,
 };
 use crate::clock::Clock;
 use anyhow::Context as _;
@@ -233,6 +234,10 @@ impl Store for Sqlite {
                 .collect()
         })
         .await
+    }
+
+    async fn overview(&self, now_ms: i64) -> Result<JobsOverview, Error> {
+        self.read(move |connection| overview::read(connection, now_ms)).await
     }
 
     async fn live_jobs_by_worker(&self) -> Result<BTreeMap<WorkerId, u64>, Error> {
