@@ -7,7 +7,7 @@ use crate::{
         server::{self, ServerLimits},
         sse::Watchers,
     },
-    background::{announcer, operations::Operations, reaper, retention},
+    background::{announcer, history, operations::Operations, reaper, retention},
     clock::{Clock, SystemClock},
     config::Config,
     events::Events,
@@ -103,6 +103,7 @@ impl Service {
         duties.spawn(async move { wakes.run(hub, stopping).await });
         let stopping = stop.clone();
         duties.spawn(async move { fleet.run(stopping).await });
+        duties.spawn(history::run(fleet.clone(), stop.clone()));
         duties.spawn(upkeep(app.clone(), stop.clone()));
 
         let limits =

@@ -138,6 +138,40 @@ pub struct NodeRecord {
     pub latest: Option<String>,
 }
 
+/// How finely the past of machines is kept, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HistoryTier {
+    Minutes,
+    QuarterHours,
+    QuarterDays,
+}
+
+impl HistoryTier {
+    pub const ALL: [Self; 3] = [Self::Minutes, Self::QuarterHours, Self::QuarterDays];
+
+    pub fn width_ms(self) -> i64 {
+        match self {
+            Self::Minutes => 60_000,
+            Self::QuarterHours => 15 * 60_000,
+            Self::QuarterDays => 6 * 3_600_000,
+        }
+    }
+
+    pub fn keep_ms(self) -> i64 {
+        const DAY_MS: i64 = 24 * 3_600_000;
+        match self {
+            Self::Minutes => 7 * DAY_MS,
+            Self::QuarterHours => 90 * DAY_MS,
+            Self::QuarterDays => 730 * DAY_MS,
+        }
+    }
+
+    /// The start of the bucket that a time belongs to.
+    pub fn start_of(self, ts: i64) -> i64 {
+        ts.div_euclid(self.width_ms()) * self.width_ms()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogAppend {
     /// The offset after the last byte the store has.

@@ -21,7 +21,7 @@ use super::{
     Decided, Error, EventRange, Figures, JobCount, JobPage, JobsOverview, LogAppend, LogSlice,
     NodeRecord, Operation, Overdue, Page, Retention, SessionRecord, Store, TokenRecord,
 };
-use crate::clock::Clock;
+use crate::{clock::Clock, fleet::Bucket};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -443,6 +443,23 @@ impl Store for Sqlite {
 
     async fn save_snapshots(&self, latest: Vec<(NodeId, i64, String)>) -> Result<(), Error> {
         self.side.save_snapshots(latest).await
+    }
+
+    async fn add_history(&self, minutes: Vec<(NodeId, i64, Bucket)>) -> Result<(), Error> {
+        self.side.add_history(minutes).await
+    }
+
+    async fn history(
+        &self,
+        node: &NodeId,
+        tier: HistoryTier,
+        from: i64,
+    ) -> Result<Vec<(i64, Bucket)>, Error> {
+        self.side.history(node, tier, from).await
+    }
+
+    async fn prune_history(&self, now_ms: i64) -> Result<(), Error> {
+        self.side.prune_history(now_ms).await
     }
 
     async fn append_log(
