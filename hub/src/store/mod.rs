@@ -51,10 +51,10 @@ pub trait Store: Send + Sync + 'static {
     async fn attempts(&self, id: &JobId) -> Result<Option<Vec<Attempt>>, Error>;
     /// How many jobs there are by queue, type and status.
     async fn counts(&self) -> Result<Vec<JobCount>, Error>;
-    async fn live_jobs_by_worker(&self) -> Result<BTreeMap<WorkerId, u64>, Error>;
     /// The same at a glance, with what came to an end lately; costs the same however many jobs
     /// there are.
     async fn overview(&self, now_ms: i64) -> Result<JobsOverview, Error>;
+    async fn live_jobs_by_worker(&self) -> Result<BTreeMap<WorkerId, u64>, Error>;
     async fn workers(&self) -> Result<Vec<Worker>, Error>;
     async fn worker(&self, id: &WorkerId) -> Result<Option<Worker>, Error>;
 

@@ -192,7 +192,10 @@ pub struct LogSlice {
 /// What the store did lately, for `/metrics`.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
+    /// Of both files.
     pub database_bytes: u64,
+    /// Of the one with logs and machine history.
+    pub side_bytes: u64,
     pub waiting_claims: u64,
 }
 
@@ -201,4 +204,3 @@ pub type EventBatch = Arc<[Event]>;
 
 /// Ids of jobs that were removed, so that what else is kept of them can go too.
 pub type Removed = Vec<JobId>;
-    /// Of both files.

@@ -18,7 +18,7 @@ pub use open::{beside, lock_for_hub};
 pub use writer::Observer;
 
 use super::{
-    Decided, Error, EventRange, Figures, JobCount, JobPage, JobsOverview, LogAppend, LogSlice,
+    Decided, Error, EventRange, Figures, HistoryTier, JobCount, JobPage, JobsOverview, LogAppend, LogSlice,
     NodeRecord, Operation, Overdue, Page, Retention, SessionRecord, Store, TokenRecord,
 };
 use crate::{clock::Clock, fleet::Bucket};
@@ -490,8 +490,10 @@ impl Store for Sqlite {
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
         let mut wal = self.path.clone().into_os_string();
         wal.push("-wal");
+        let side_bytes = self.side.bytes();
         Figures {
-            database_bytes: size(&self.path) + size(Path::new(&wal)) + self.side.bytes(),
+            database_bytes: size(&self.path) + size(Path::new(&wal)) + side_bytes,
+            side_bytes,
             waiting_claims: self.waiting_claims.load(Ordering::Relaxed),
         }
     }
