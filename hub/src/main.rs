@@ -93,6 +93,12 @@ fn greet(config: &Config, service: &Service) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "Forge Fleet hub {}", env!("CARGO_PKG_VERSION"));
     let _ = writeln!(out, "  listening on  http://{host}");
+    let login = if service.secret_is_new {
+        format!("#token={}   (logs in)", service.secret.expose())
+    } else {
+        String::new()
+    };
+    let _ = writeln!(out, "  dashboard     http://{host}/{login}");
     let _ = writeln!(out, "  API docs      http://{host}/api/docs");
     let _ = writeln!(out, "  database      {}", database.display());
     let token = if config.ingest_secret.is_some() {

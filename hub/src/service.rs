@@ -7,7 +7,7 @@ use crate::{
         server::{self, ServerLimits},
         sse::Watchers,
     },
-    background::{announcer, operations::Operations, reaper, retention},
+    background::{announcer, history, operations::Operations, reaper, retention},
     clock::{Clock, SystemClock},
     config::Config,
     events::Events,
@@ -84,6 +84,7 @@ impl Service {
         let (operations, run_operations) = Operations::start(hub.clone(), stop.clone()).await?;
         let mut app = App::new(hub.clone(), auth, fleet.clone(), Arc::new(solvers), operations, stop.clone());
         app.public_events = config.public_events;
+        app.keep = config.keep();
         app.watchers = Arc::new(Watchers::new(u64::from(config.max_watchers)));
         let app = Arc::new(app);
         let router = http::router(&app)?;
@@ -102,6 +103,7 @@ impl Service {
         let (wakes, stopping) = (app.log_wakes.clone(), stop.clone());
         duties.spawn(async move { wakes.run(hub, stopping).await });
         let stopping = stop.clone();
+        duties.spawn(history::run(fleet.clone(), stop.clone()));
         duties.spawn(async move { fleet.run(stopping).await });
         duties.spawn(upkeep(app.clone(), stop.clone()));
 

@@ -110,3 +110,94 @@ pub struct Node {
     /// The last 60 snapshots, oldest first.
     pub history: Vec<Snapshot>,
 }
+
+/// How far back a machine's history goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum HistoryRange {
+    #[serde(rename = "1h")]
+    Hour,
+    #[serde(rename = "12h")]
+    HalfDay,
+    #[serde(rename = "24h")]
+    Day,
+    #[serde(rename = "7d")]
+    Week,
+    #[serde(rename = "30d")]
+    Month,
+    #[serde(rename = "1y")]
+    Year,
+}
+
+impl HistoryRange {
+    pub const ALL: [Self; 6] = [Self::Hour, Self::HalfDay, Self::Day, Self::Week, Self::Month, Self::Year];
+
+    pub fn ms(self) -> i64 {
+        const HOUR_MS: i64 = 3_600_000;
+        match self {
+            Self::Hour => HOUR_MS,
+            Self::HalfDay => 12 * HOUR_MS,
+            Self::Day => 24 * HOUR_MS,
+            Self::Week => 7 * 24 * HOUR_MS,
+            Self::Month => 30 * 24 * HOUR_MS,
+            Self::Year => 365 * 24 * HOUR_MS,
+        }
+    }
+}
+
+/// What a machine did, in at most 600 points. A time without a snapshot has no point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NodeHistory {
+    pub range: HistoryRange,
+    /// Milliseconds since 1970.
+    pub from: i64,
+    pub to: i64,
+    /// Each point stands for this much time from its `ts` on.
+    pub step_ms: i64,
+    /// Oldest first.
+    pub points: Vec<HistoryPoint>,
+}
+
+/// The smallest, mean and largest of a number over a point's time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Spread {
+    pub min: f32,
+    pub mean: f32,
+    pub max: f32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HistoryPoint {
+    /// When it starts.
+    pub ts: i64,
+    /// How many snapshots it is made of.
+    pub samples: u32,
+    /// Percent of all cores.
+    pub cpu: Spread,
+    /// Mean percent of each core; null when the machine did not say.
+    pub cores: Option<Vec<f32>>,
+    /// Percent.
+    pub memory: Spread,
+    /// GiB.
+    pub memory_used: Spread,
+    /// MiB/s.
+    pub disk_read: Spread,
+    /// MiB/s.
+    pub disk_write: Spread,
+    /// MiB/s.
+    pub network_rx: Spread,
+    /// MiB/s.
+    pub network_tx: Spread,
+    /// The one-minute load average.
+    pub load: Spread,
+    pub gpus: Vec<GpuHistory>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GpuHistory {
+    pub index: u32,
+    pub model: Option<String>,
+    /// Percent; null when the machine did not say.
+    pub utilization: Option<Spread>,
+    /// MB; null when the machine did not say.
+    pub vram_used: Option<Spread>,
+}

@@ -41,7 +41,7 @@ impl Status {
 }
 
 /// A derived view on jobs, for listing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum View {
     /// Pending, never tried, due in the future.
@@ -54,6 +54,10 @@ pub enum View {
     Dead,
     /// Failed because somebody cancelled it.
     Cancelled,
+}
+
+impl View {
+    pub const ALL: [Self; 5] = [Self::Scheduled, Self::Retrying, Self::Blocked, Self::Dead, Self::Cancelled];
 }
 
 /// What a worker is doing with a lease.
@@ -184,8 +188,14 @@ pub struct Attempt {
     pub attempt: u32,
     #[schema(value_type = Option<String>)]
     pub worker_id: Option<WorkerId>,
+    /// Since when the job waited for this attempt.
+    pub due_at: Option<i64>,
+    /// From here on the worker prepares it: it fetches the solver.
     pub claimed_at: Option<i64>,
+    /// From here on it runs.
     pub started_at: Option<i64>,
+    /// When the hub learned how it ended. What is left of `started_at..ended_at` after the
+    /// `wall_ms` of `usage` went by until the report arrived.
     pub ended_at: Option<i64>,
     /// `assigned`, `running`, `completed`, `failed`, `timeout`, `expired`, `released`,
     /// `snoozed` or `cancelled`.

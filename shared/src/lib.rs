@@ -5,6 +5,7 @@ pub mod event;
 pub mod fleet;
 pub mod id;
 pub mod job;
+pub mod overview;
 pub mod request;
 pub mod response;
 

@@ -318,10 +318,10 @@ pub struct JobFilter {
     pub worker_id: Option<WorkerId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// Created at or after.
+    /// Created at or after; with `worker_id`, finished at or after, or still going on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<i64>,
-    /// Created before.
+    /// Created before; with `worker_id`, claimed before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<i64>,
     /// Start of the id, or part of type, tag or fail reason.

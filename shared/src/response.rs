@@ -259,6 +259,63 @@ pub struct Health {
     pub uptime_ms: i64,
 }
 
+/// What a hub is and how it is set up. Sizes are bytes, spans of time milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Settings {
+    pub version: String,
+    pub started_at: i64,
+    /// Jobs, workers, tokens and events.
+    pub database_bytes: u64,
+    /// Logs and machine history.
+    pub log_bytes: u64,
+    pub solvers_bytes: u64,
+    pub retention: Kept,
+    pub limits: Limits,
+}
+
+/// How long things are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Kept {
+    pub completed_ms: i64,
+    /// Failed and dead jobs, and at most `failed_max` of them.
+    pub failed_ms: i64,
+    pub failed_max: u64,
+    pub events_ms: i64,
+    /// Machine history: every snapshot, then by the minute, quarter hour and quarter day.
+    pub history_seconds_ms: i64,
+    pub history_minutes_ms: i64,
+    pub history_quarter_hours_ms: i64,
+    pub history_quarter_days_ms: i64,
+}
+
+/// How much a caller may send.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Limits {
+    pub params_bytes: u64,
+    pub result_bytes: u64,
+    /// Of one attempt; the oldest go first.
+    pub log_bytes: u64,
+    pub batch_jobs: u64,
+    pub solver_bytes: u64,
+    pub lease_ms: i64,
+    /// Of one scoped token.
+    pub requests_per_second: u32,
+}
+
+/// A dashboard that is logged in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LoggedIn {
+    pub id: String,
+    /// What it logged in with; `admin` is the administrator's secret.
+    pub token_id: String,
+    pub name: String,
+    pub scope: Scope,
+    pub created_at: i64,
+    pub expires_at: i64,
+    /// Whether it is the one that asks.
+    pub current: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

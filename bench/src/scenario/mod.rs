@@ -1,6 +1,7 @@
 //! The scenarios, by what they measure.
 
 mod agent;
+mod dashboard;
 mod enqueue;
 mod latency;
 mod lifecycle;
@@ -41,7 +42,8 @@ impl Effort {
     };
 }
 
-pub const NAMES: [&str; 7] = ["store", "enqueue", "lifecycle", "latency", "memory", "scale", "agent"];
+pub const NAMES: [&str; 8] =
+    ["store", "enqueue", "lifecycle", "latency", "memory", "scale", "dashboard", "agent"];
 
 pub async fn run(name: &str, effort: Effort) -> anyhow::Result<()> {
     match name {
@@ -51,6 +53,7 @@ pub async fn run(name: &str, effort: Effort) -> anyhow::Result<()> {
         "latency" => Box::pin(latency::run(effort)).await,
         "memory" => Box::pin(memory::run(effort)).await,
         "agent" => Box::pin(agent::run(effort)).await,
+        "dashboard" => Box::pin(dashboard::run(effort)).await,
         "scale" => Box::pin(scale::run(effort)).await,
         other => anyhow::bail!("there is no scenario '{other}'; there are {}", NAMES.join(", ")),
     }

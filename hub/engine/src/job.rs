@@ -1,8 +1,9 @@
 //! A job as the engine decides about it: the small hot row. Params, results and history are
 //! elsewhere; a decision never reads them.
 
+use crate::lifecycle::CANCELLED;
 use alloc::{string::String, sync::Arc, vec::Vec};
-use forge_shared::{Backoff, BootId, ClaimId, JobId, JobType, LeaseId, QueueName, Status, WorkerId};
+use forge_shared::{Backoff, BootId, ClaimId, JobId, JobType, LeaseId, QueueName, Status, View, WorkerId};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
@@ -95,6 +96,19 @@ impl Job {
     pub fn next_retry_at(&self) -> Option<i64> {
         (self.status == Status::Pending && self.attempt > 0).then_some(self.run_at)
     }
+
+    /// The view that the job is counted in while due times up to `settled_ms` are in the past;
+    /// the views that are a status are counted as that. A job that was due from the start is
+    /// never counted as scheduled, so that ordinary jobs cost nothing here.
+    pub fn counted_view(&self, settled_ms: i64) -> Option<View> {
+        match self.status {
+            Status::Pending if self.run_at > settled_ms && self.run_at > self.created_at => {
+                Some(if self.attempt == 0 { View::Scheduled } else { View::Retrying })
+            }
+            Status::Failed if self.fail_reason.as_deref() == Some(CANCELLED) => Some(View::Cancelled),
+            _ => None,
+        }
+    }
 }
 
 /// The cold part of a job: written once, read by whoever runs it.
@@ -115,6 +129,8 @@ pub struct Entry {
     pub n: u32,
     pub attempt: u32,
     pub worker: Option<WorkerId>,
+    /// Since when it waited for this attempt.
+    pub due_at: i64,
     pub claimed_at: Option<i64>,
     pub started_at: Option<i64>,
     pub ended_at: i64,
@@ -124,4 +140,11 @@ pub struct Entry {
     pub error_class: Option<String>,
     pub backtrace: Option<String>,
     pub usage: Option<String>,
+}
+
+impl Entry {
+    /// Whether the attempt failed, rather than being given back or stopped.
+    pub fn is_failure(&self) -> bool {
+        matches!(self.outcome, "failed" | "timeout" | "expired")
+    }
 }

@@ -548,6 +548,7 @@ fn entry(job: &mut Job, outcome: &'static str, reason: Option<&str>, at: &Circum
         n,
         attempt: job.attempt,
         worker: job.lease.as_ref().map(|lease| lease.worker.clone()),
+        due_at: job.run_at,
         claimed_at: job.claimed_at,
         started_at: job.started_at,
         ended_at: at.now.wall_ms,

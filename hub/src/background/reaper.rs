@@ -12,7 +12,9 @@ const CHUNK: u32 = 500;
 
 pub async fn run(hub: Arc<Hub>, every: Duration, stop: CancellationToken) {
     while super::next_turn(every, &stop).await {
-        match reap(&hub).await {
+        // Moves the counters of a hub that nobody talks to on to the present.
+        let settled = hub.submit(Command::Tick, None).await.map(drop);
+        match settled.and(reap(&hub).await) {
             Ok(0) => {}
             Ok(ended) => tracing::info!(ended, "the reaper ended what had run out of time"),
             Err(error) => tracing::warn!(%error, "the reaper could not finish; it tries again"),

@@ -5,12 +5,17 @@
 //! node has only its newest one, so a watcher that comes back late finds each node that changed
 //! once, as it is now.
 
+mod bucket;
+mod history;
+#[cfg(test)]
+mod history_tests;
 mod node;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 mod watch;
 
+pub use bucket::Bucket;
 pub use node::RING_MAX;
 pub use snapshot::{Invalid, Measured, Snapshot};
 pub use watch::PACE;
@@ -60,6 +65,8 @@ pub struct Fleet {
     changes: Mutex<Changes>,
     /// The newest number in `changes`, for whoever watches the fleet.
     newest: tokio::sync::watch::Sender<u64>,
+    /// Held while history moves from memory to the store.
+    saving: tokio::sync::RwLock<()>,
 }
 
 /// Each node under the number of its newest change.
@@ -80,6 +87,7 @@ impl Fleet {
             joining: AtomicUsize::new(0),
             changes: Mutex::default(),
             newest: tokio::sync::watch::Sender::new(0),
+            saving: tokio::sync::RwLock::default(),
         };
         let now_ms = wall_ms();
         for record in records {
@@ -95,7 +103,16 @@ impl Fleet {
     /// Takes what a node pushed, oldest first. A new node and a new name are on disk before this
     /// returns.
     pub async fn ingest(&self, id: &NodeId, name: Option<&str>, pushed: &[Measured]) -> Result<(), Refused> {
-        let now_ms = wall_ms();
+        self.ingest_at(id, name, pushed, wall_ms()).await
+    }
+
+    async fn ingest_at(
+        &self,
+        id: &NodeId,
+        name: Option<&str>,
+        pushed: &[Measured],
+        now_ms: i64,
+    ) -> Result<(), Refused> {
         let snapshots = check(name, pushed, now_ms)?;
         let known = self.node(id);
         let named = |node: &Arc<Node>| name.is_none_or(|name| node.state().name == name);
@@ -117,6 +134,7 @@ impl Fleet {
         }
         if let Some(node) = self.node(id) {
             node.hear(snapshots, name, now_ms);
+            node.remember(pushed.iter().map(|measured| (measured.timestamp, measured.sample())), now_ms);
             self.changed(&node);
         }
         Ok(())

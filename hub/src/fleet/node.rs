@@ -1,6 +1,9 @@
 //! One machine: when it was heard of last, and its newest snapshots.
 
-use super::snapshot::{Snapshot, framed};
+use super::{
+    history::Recent,
+    snapshot::{Snapshot, framed},
+};
 use bytes::Bytes;
 use forge_shared::{NodeId, fleet::NodeStatus};
 use serde::Serialize;
@@ -24,6 +27,7 @@ pub(super) struct Node {
     state: std::sync::Mutex<State>,
     /// The number of the newest snapshot, for whoever watches this node.
     arrivals: watch::Sender<u64>,
+    pub(super) recent: std::sync::Mutex<Recent>,
 }
 
 pub(super) struct State {
@@ -78,7 +82,7 @@ impl Node {
             told: heard.status(),
             message: None,
         };
-        Self { id, state: state.into(), arrivals: watch::Sender::new(0) }
+        Self { id, state: state.into(), arrivals: watch::Sender::new(0), recent: std::sync::Mutex::default() }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {

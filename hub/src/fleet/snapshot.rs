@@ -1,6 +1,7 @@
 //! A snapshot as it is kept: checked, reduced to the known fields, and as text, so that numbers
 //! come back digit for digit and nothing is serialized twice.
 
+use super::bucket::{GpuSample, Sample};
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::value::RawValue;
@@ -64,7 +65,7 @@ impl Number {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Measured {
-    timestamp: i64,
+    pub(super) timestamp: i64,
     cpu: Number,
     #[serde(default)]
     cpu_cores: Vec<Number>,
@@ -129,6 +130,28 @@ struct Gpu {
 }
 
 impl Measured {
+    pub(super) fn sample(&self) -> Sample {
+        let Self { cpu, memory, disk, network, load, .. } = self;
+        let Memory { percent, used, .. } = memory;
+        let numbers = [cpu, percent, used, &disk.read, &disk.write, &network.rx, &network.tx, &load.avg1];
+        let short = |number: &Number| number.value as f32;
+        Sample {
+            values: numbers.map(short),
+            cores: self.cpu_cores.iter().map(short).collect(),
+            gpus: self
+                .gpus
+                .iter()
+                .flatten()
+                .map(|gpu| GpuSample {
+                    index: gpu.index,
+                    model: gpu.model.as_deref().map(Into::into),
+                    utilization: gpu.utilization_gpu.as_ref().map(short),
+                    vram_used: gpu.vram_used.as_ref().map(short),
+                })
+                .collect(),
+        }
+    }
+
     fn check(&self, now_ms: i64) -> Result<(), Invalid> {
         if self.timestamp < 0 {
             return Err(invalid("timestamp", "must be milliseconds since 1970, not negative"));

@@ -9,6 +9,7 @@ pub mod sqlite;
 pub use error::Error;
 pub use records::*;
 
+use crate::fleet::Bucket;
 use async_trait::async_trait;
 use bytes::Bytes;
 use forge_engine::{Command, Refusal, Reply};
@@ -50,6 +51,9 @@ pub trait Store: Send + Sync + 'static {
     async fn attempts(&self, id: &JobId) -> Result<Option<Vec<Attempt>>, Error>;
     /// How many jobs there are by queue, type and status.
     async fn counts(&self) -> Result<Vec<JobCount>, Error>;
+    /// The same at a glance, with what came to an end lately; costs the same however many jobs
+    /// there are.
+    async fn overview(&self, now_ms: i64) -> Result<JobsOverview, Error>;
     async fn live_jobs_by_worker(&self) -> Result<BTreeMap<WorkerId, u64>, Error>;
     async fn workers(&self) -> Result<Vec<Worker>, Error>;
     async fn worker(&self, id: &WorkerId) -> Result<Option<Worker>, Error>;
@@ -88,6 +92,15 @@ pub trait Store: Send + Sync + 'static {
     async fn save_node(&self, node: NodeRecord) -> Result<(), Error>;
     /// May lose the last seconds: the newest snapshot of each node.
     async fn save_snapshots(&self, latest: Vec<(NodeId, i64, String)>) -> Result<(), Error>;
+
+    /// Adds to the minutes of these nodes' past, and to all that is made of them. May lose the
+    /// last seconds.
+    async fn add_history(&self, minutes: Vec<(NodeId, i64, Bucket)>) -> Result<(), Error>;
+    /// The buckets of a node that start at `from` or later, oldest first.
+    async fn history(&self, node: &NodeId, tier: HistoryTier, from: i64)
+    -> Result<Vec<(i64, Bucket)>, Error>;
+    /// Removes what was kept long enough.
+    async fn prune_history(&self, now_ms: i64) -> Result<(), Error>;
 
     /// Appends to the log of one attempt, dropping the oldest beyond its limit. May lose the
     /// last seconds.

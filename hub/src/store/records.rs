@@ -1,11 +1,12 @@
 //! The plain records that a store keeps beside jobs.
 
+use forge_engine::plan::{Flow, ViewKey};
 use forge_shared::{
     JobId, JobType, NodeId, QueueName, Status, WorkerId,
     event::Event,
     request::{BulkAction, JobFilter, Scope},
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Where a listing starts and how much of it is wanted.
 #[derive(Debug, Clone)]
@@ -30,6 +31,37 @@ pub struct JobCount {
     pub kind: JobType,
     pub status: Status,
     pub n: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueCount {
+    pub queue: QueueName,
+    pub status: Status,
+    pub n: u64,
+}
+
+/// What came to an end in a minute or a day that starts at `ts`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowAt {
+    pub ts: i64,
+    /// `None` for all queues together.
+    pub queue: Option<QueueName>,
+    pub flow: Flow,
+}
+
+/// All jobs at a glance.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobsOverview {
+    pub counts: Vec<QueueCount>,
+    /// The views that are no status, by queue, as of now.
+    pub views: BTreeMap<ViewKey, u64>,
+    /// Since when the first job of a lane has been due, by queue; a queue may have several lanes.
+    pub oldest: Vec<(QueueName, i64)>,
+    /// By queue.
+    pub minutes: Vec<FlowAt>,
+    pub days: Vec<FlowAt>,
+    /// Since the beginning: removing jobs takes nothing back.
+    pub total: Flow,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -106,6 +138,40 @@ pub struct NodeRecord {
     pub latest: Option<String>,
 }
 
+/// How finely the past of machines is kept, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HistoryTier {
+    Minutes,
+    QuarterHours,
+    QuarterDays,
+}
+
+impl HistoryTier {
+    pub const ALL: [Self; 3] = [Self::Minutes, Self::QuarterHours, Self::QuarterDays];
+
+    pub fn width_ms(self) -> i64 {
+        match self {
+            Self::Minutes => 60_000,
+            Self::QuarterHours => 15 * 60_000,
+            Self::QuarterDays => 6 * 3_600_000,
+        }
+    }
+
+    pub fn keep_ms(self) -> i64 {
+        const DAY_MS: i64 = 24 * 3_600_000;
+        match self {
+            Self::Minutes => 7 * DAY_MS,
+            Self::QuarterHours => 90 * DAY_MS,
+            Self::QuarterDays => 730 * DAY_MS,
+        }
+    }
+
+    /// The start of the bucket that a time belongs to.
+    pub fn start_of(self, ts: i64) -> i64 {
+        ts.div_euclid(self.width_ms()) * self.width_ms()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogAppend {
     /// The offset after the last byte the store has.
@@ -126,7 +192,10 @@ pub struct LogSlice {
 /// What the store did lately, for `/metrics`.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
+    /// Of both files.
     pub database_bytes: u64,
+    /// Of the one with logs and machine history.
+    pub side_bytes: u64,
     pub waiting_claims: u64,
 }
 

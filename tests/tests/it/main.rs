@@ -6,6 +6,7 @@ mod bad_input;
 mod controls;
 mod crash;
 mod hostile;
+mod overview;
 mod process;
 mod secrets;
 mod sync_order;

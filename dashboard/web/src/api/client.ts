@@ -32,17 +32,3 @@ export async function askWithResponse<T>(call: Promise<Answer<T>>): Promise<{ da
   if (!answer.response.ok) throw toApiError(answer.response.status, answer.error);
   return { data: answer.data as T, response: answer.response };
 }
-
-/** A GET that the API's types do not describe. */
-export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
-  let response: Response;
-  try {
-    response = await fetch(path, { signal: signal ?? null, headers: { accept: 'application/json' } });
-  } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw unreachable();
-  }
-  const body: unknown = await response.json().catch(() => null);
-  if (!response.ok) throw toApiError(response.status, body);
-  return body as T;
-}

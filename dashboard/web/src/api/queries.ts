@@ -3,9 +3,8 @@
  * a page never makes up its own: `useQuery(queries.fleet())`.
  */
 import { infiniteQueryOptions, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
-import { api, ask, askWithResponse, getJson } from './client';
+import { api, ask, askWithResponse } from './client';
 import { ApiError } from './errors';
-import type { Overview } from './overview';
 import type { operations } from './schema';
 
 export type JobsFilter = Omit<
@@ -37,7 +36,7 @@ export const queries = {
   overview: () =>
     queryOptions({
       queryKey: keys.overview,
-      queryFn: ({ signal }) => getJson<Overview>('/api/overview', signal),
+      queryFn: ({ signal }) => getJson<Overview>('/api/types', signal),
       // A scheduled job becomes due, and a minute passes, without an event.
       refetchInterval: 10_000,
     }),

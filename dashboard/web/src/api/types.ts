@@ -15,6 +15,9 @@ export type Session = Schemas['Session'];
 export type Scope = Schemas['Scope'];
 export type HubEvent = Schemas['Event'];
 export type EventKind = Schemas['EventKind'];
+export type Overview = Schemas['Overview'];
+export type QueueSummary = Schemas['QueueOverview'];
+export type Period = Schemas['Throughput'];
 
 export const JOB_STATUSES = [
   'pending',

@@ -15,8 +15,8 @@ import {
   Skull,
 } from 'lucide-react';
 import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
-import type { Overview } from '../api/overview';
 import type { Operation } from '../api/scopes';
+import type { Overview } from '../api/types';
 
 export interface PageEntry {
   /** With `:name` for what varies; the page reads it with wouter's `useParams`. */
@@ -42,7 +42,7 @@ export const pages: PageEntry[] = [
     title: 'Overview',
     icon: Gauge,
     key: 'o',
-    needs: 'list_workers',
+    needs: 'overview',
     inNavigation: true,
     Component: lazy(() => import('../pages/overview/OverviewPage')),
     old: { '/overview': '/', '/job-metrics': '/' },
@@ -101,7 +101,7 @@ export const pages: PageEntry[] = [
     title: 'Queues',
     icon: Layers,
     key: 'q',
-    needs: 'list_workers',
+    needs: 'overview',
     inNavigation: true,
     Component: lazy(() => import('../pages/queues/QueuesPage')),
     old: { '/job-queues': '/queues' },

@@ -6,11 +6,27 @@ use crate::{
     lane::{LaneId, LaneRow},
     worker::Worker,
 };
-use alloc::{collections::BTreeSet, vec::Vec};
-use forge_shared::{JobId, JobType, QueueName, Status, WorkerId, event::Event, job::Progress};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    vec::Vec,
+};
+use forge_shared::{JobId, JobType, QueueName, Status, View, WorkerId, event::Event, job::Progress};
 
 /// Jobs are counted by queue, type and status.
 pub type CountKey = (QueueName, JobType, Status);
+
+/// Views that are no status are counted by queue. Those that wait for their time come first.
+pub type ViewKey = (View, QueueName);
+
+/// What came to an end. These only grow: removing a job takes nothing back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flow {
+    pub completed: u64,
+    /// Jobs that ended as failed or quarantined.
+    pub failed: u64,
+    /// Attempts that failed, ran too long or were lost, whether or not the job was tried again.
+    pub failed_attempts: u64,
+}
 
 #[derive(Debug, Default)]
 pub struct Changes {
@@ -24,10 +40,18 @@ pub struct Changes {
     pub forgotten: Vec<WorkerId>,
     pub lanes: Vec<LaneRow>,
     pub counts: Vec<(CountKey, i64)>,
+    pub views: Vec<(ViewKey, i64)>,
+    /// Due times up to here no longer count as ahead.
+    pub settled_ms: i64,
+    /// What ended in this batch, by queue.
+    pub flow: BTreeMap<QueueName, Flow>,
+    /// When the batch was decided.
+    pub at_ms: i64,
     pub events: Vec<Event>,
     pub next_job: i64,
     pub next_event: u64,
     pub(super) counted: BTreeSet<CountKey>,
+    pub(super) counted_views: BTreeSet<ViewKey>,
 }
 
 #[derive(Debug)]
@@ -50,6 +74,7 @@ impl Changes {
             && self.workers.is_empty()
             && self.forgotten.is_empty()
             && self.lanes.is_empty()
+            && self.views.is_empty()
             && self.events.is_empty()
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     command::{
         Action, Due, Enqueued, Holder, Idempotency, JobState, NewJob, Outcome, Refusal, Reply, Report,
     },
-    job::{Job, LeaseState},
+    job::{Entry, Job, LeaseState},
     lifecycle::{self, Circumstances, Effect, Input},
 };
 use alloc::{
@@ -36,6 +36,7 @@ impl Planner {
             random,
         };
         let before = (slot.job.queue.clone(), slot.job.status);
+        let view_before = slot.job.counted_view(self.settled_ms);
         let mut effect = lifecycle::decide(&mut slot.job, input, &at)?;
         if !effect.changed {
             return Ok(effect);
@@ -53,6 +54,7 @@ impl Planner {
         }
         let after = (slot.job.queue.clone(), slot.job.status);
         let kind = slot.job.kind.clone();
+        let view_after = slot.job.counted_view(self.settled_ms).filter(|_| !effect.deleted);
         let got_it = after.1.is_live() && !before.1.is_live();
         let holder = slot.job.lease.as_ref().filter(|_| got_it).map(|lease| lease.worker.clone());
         for event in effect.events.iter().flatten() {
@@ -60,12 +62,24 @@ impl Planner {
             self.next_event += 1;
             batch.changes.events.push(event);
         }
+        let failed_attempt = effect.entry.as_ref().is_some_and(Entry::is_failure);
+        let ended = after.1.is_terminal() && before.1 != after.1;
+        if failed_attempt || ended {
+            let flow = batch.changes.flow.entry(after.0.clone()).or_default();
+            flow.failed_attempts += u64::from(failed_attempt);
+            flow.completed += u64::from(ended && after.1 == Status::Completed);
+            flow.failed += u64::from(ended && after.1 != Status::Completed);
+        }
         if let Some(entry) = effect.entry.take() {
             batch.changes.entries.push(entry);
         }
         if let Some(worker) = holder {
             batch.set.live.entry(worker).or_default().insert(seq);
         }
+        let (view_before, view_after) = (
+            view_before.map(|view| (view, before.0.clone())),
+            view_after.map(|view| (view, after.0.clone())),
+        );
         if effect.deleted {
             batch.set.forget(seq);
             self.count((before.0, kind, before.1), -1);
@@ -73,7 +87,17 @@ impl Planner {
             self.count((before.0, kind.clone(), before.1), -1);
             self.count((after.0, kind, after.1), 1);
         }
+        if view_before != view_after {
+            self.count_view(view_before, -1);
+            self.count_view(view_after, 1);
+        }
         Ok(effect)
+    }
+
+    fn count_view(&mut self, key: Option<super::ViewKey>, by: i64) {
+        let Some(key) = key else { return };
+        self.batch.changes.counted_views.insert(key.clone());
+        *self.views.entry(key).or_insert(0) += by;
     }
 
     pub(super) fn count(&mut self, key: super::CountKey, by: i64) {
@@ -162,6 +186,7 @@ impl Planner {
             self.lanes.insert(key, *entry);
         }
         self.count((job.queue.clone(), job.kind.clone(), job.status), 1);
+        self.count_view(job.counted_view(self.settled_ms).map(|view| (view, job.queue.clone())), 1);
         self.batch.set.insert(job, new.spec.clone(), new.idempotency.clone(), new.id.is_some());
         if let Some(slot) = self.batch.set.slot(seq) {
             slot.laned = place;

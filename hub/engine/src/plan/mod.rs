@@ -15,8 +15,8 @@ mod needs;
 mod set;
 mod workers;
 
-pub use changes::{Changes, CountKey, Inserted};
-pub use needs::{Found, KnownKey, Needs};
+pub use changes::{Changes, CountKey, Flow, Inserted, ViewKey};
+pub use needs::{BecameDue, Found, KnownKey, Needs};
 
 use crate::{
     claim::Entropy,
@@ -28,7 +28,7 @@ use crate::{
     worker::Worker,
 };
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
-use forge_shared::WorkerId;
+use forge_shared::{View, WorkerId};
 use set::WorkingSet;
 
 /// The time of a decision. Leases and runtimes go by the monotonic clock, so that a clock step
@@ -54,6 +54,8 @@ pub struct Ctx {
 pub struct Loaded {
     pub lanes: Vec<LaneRow>,
     pub counts: Vec<(CountKey, i64)>,
+    pub views: Vec<(ViewKey, i64)>,
+    pub settled_ms: i64,
     pub next_job: i64,
     pub next_event: u64,
 }
@@ -74,6 +76,10 @@ pub struct Planner {
     waiting: Waiting,
     workers: BTreeMap<WorkerId, Option<Worker>>,
     counts: BTreeMap<CountKey, i64>,
+    views: BTreeMap<ViewKey, i64>,
+    /// A job becomes due without a write, so what is scheduled is counted as of this time, which
+    /// every batch moves on to its own.
+    settled_ms: i64,
     next_job: i64,
     next_event: u64,
     batch: Batch,
@@ -122,6 +128,8 @@ impl Planner {
             waiting,
             workers: BTreeMap::new(),
             counts: loaded.counts.into_iter().collect(),
+            views: loaded.views.into_iter().collect(),
+            settled_ms: loaded.settled_ms,
             next_job: loaded.next_job,
             next_event: loaded.next_event,
             batch: Batch::new(Vec::new(), None),
@@ -133,13 +141,17 @@ impl Planner {
         if self.workers.len() > WORKERS_KNOWN_MAX {
             self.workers.clear();
         }
-        self.lanes.advance(ctx.now.wall_ms);
+        let now_ms = ctx.now.wall_ms;
+        self.lanes.advance(now_ms);
         self.batch = Batch::new(commands, Some(ctx));
         let mut needs = Needs::default();
         for command in &self.batch.commands {
             self.needs_of(command, &mut needs);
         }
         needs.tidy();
+        if self.has_jobs_ahead() && self.settled_ms < now_ms {
+            needs.became_due = Some((self.settled_ms, now_ms));
+        }
         self.batch.first_needs = (!needs.is_empty()).then_some(needs);
     }
 
@@ -195,6 +207,18 @@ impl Planner {
                 (key, n)
             })
             .collect();
+        changes.views = core::mem::take(&mut changes.counted_views)
+            .into_iter()
+            .map(|key| {
+                let n = self.views.get(&key).copied().unwrap_or(0);
+                if n == 0 {
+                    self.views.remove(&key);
+                }
+                (key, n)
+            })
+            .collect();
+        changes.settled_ms = self.settled_ms;
+        changes.at_ms = self.batch.ctx.now.wall_ms;
         changes.next_job = self.next_job;
         changes.next_event = self.next_event;
         (changes, core::mem::take(&mut self.batch.outcome))
@@ -218,6 +242,11 @@ impl Planner {
     /// For a planner whose knowledge is stale: all of it that outlives the file's contents.
     pub fn into_waiting(self) -> Waiting {
         self.waiting
+    }
+
+    fn has_jobs_ahead(&self) -> bool {
+        let first = self.views.first_key_value();
+        first.is_some_and(|((view, _), _)| matches!(view, View::Scheduled | View::Retrying))
     }
 
     pub fn waiting(&self) -> usize {

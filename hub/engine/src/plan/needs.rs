@@ -1,6 +1,6 @@
 //! What the planner must know before it can decide.
 
-use super::{Ctx, Planner};
+use super::{Ctx, Planner, ViewKey};
 use crate::{
     claim,
     command::{Command, Completion, NewJob},
@@ -26,6 +26,9 @@ pub struct Needs {
     pub completions: Vec<i64>,
     /// More of these lanes.
     pub heads: Vec<HeadsWanted>,
+    /// How many pending jobs have a due time after the first and up to the second, and later than
+    /// their creation.
+    pub became_due: Option<(i64, i64)>,
 }
 
 /// What a store found. Whatever was asked for and is not here does not exist.
@@ -38,6 +41,15 @@ pub struct Found {
     pub completions: Vec<(i64, Completion)>,
     /// In the order of `Needs::heads`.
     pub heads: Vec<Vec<Entry>>,
+    pub became_due: BecameDue,
+}
+
+/// Jobs whose time has come, by the view they were counted in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BecameDue {
+    pub jobs: Vec<(ViewKey, u64)>,
+    /// Those up to this time; a store may stop early when there are very many.
+    pub upto_ms: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,6 +171,16 @@ impl Planner {
         for (worker, jobs) in found.live_of {
             set.live.entry(worker).or_default().extend(jobs);
         }
+        // Asked for before anything is decided, so the batch has changed none of these jobs yet.
+        if !found.became_due.jobs.is_empty() {
+            self.settled_ms = found.became_due.upto_ms;
+        }
+        for (key, n) in found.became_due.jobs {
+            let left = self.views.entry(key.clone()).or_insert(0);
+            *left -= i64::try_from(n).unwrap_or(i64::MAX);
+            self.batch.changes.counted_views.insert(key);
+        }
+        let set = &mut self.batch.set;
         for job in &needs.completions {
             set.completions.entry(*job).or_insert(None);
         }

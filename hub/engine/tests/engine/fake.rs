@@ -11,12 +11,13 @@ use forge_engine::{
     job::{Entry, Spec},
     lane::{LaneId, LaneKey, LaneRow},
     lifecycle::Policy,
-    plan::{Changes, CountKey, Found, KnownKey, Loaded, Needs, Outcome},
+    plan::{BecameDue, Changes, CountKey, Flow, Found, KnownKey, Loaded, Needs, Outcome, ViewKey},
     waiting::Waiting,
     worker::Worker,
 };
 use forge_shared::{
-    FailureKind, JobId, JobType, LeaseId, QueueName, QueuePattern, Status, WorkerId, event::Event,
+    FailureKind, JobId, JobType, LeaseId, QueueName, QueuePattern, Status, WorkerId,
+    event::{Event, EventKind},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -34,6 +35,9 @@ pub(crate) struct Hub {
     pub(crate) workers: BTreeMap<WorkerId, Worker>,
     lanes: BTreeMap<LaneId, LaneRow>,
     counts: BTreeMap<CountKey, i64>,
+    views: BTreeMap<ViewKey, i64>,
+    settled_ms: i64,
+    pub(crate) flow: Flow,
     pub(crate) events: Vec<Event>,
     pub(crate) entries: Vec<Entry>,
     next_job: i64,
@@ -58,6 +62,9 @@ impl Hub {
             workers: BTreeMap::new(),
             lanes: BTreeMap::new(),
             counts: BTreeMap::new(),
+            views: BTreeMap::new(),
+            settled_ms: 0,
+            flow: Flow::default(),
             events: Vec::new(),
             entries: Vec::new(),
             next_job: 1,
@@ -122,6 +129,8 @@ impl Hub {
         Loaded {
             lanes: self.lanes.values().cloned().collect(),
             counts: self.counts.clone().into_iter().collect(),
+            views: self.views.clone().into_iter().collect(),
+            settled_ms: self.settled_ms,
             next_job: self.next_job,
             next_event: self.next_event,
         }
@@ -173,7 +182,20 @@ impl Hub {
                 .iter()
                 .map(|want| self.heads(want.lane, want.after, want.max as usize))
                 .collect(),
+            became_due: needs.became_due.map(|times| self.became_due(times)).unwrap_or_default(),
         }
+    }
+
+    /// Half of the time asked for at a time, so that settling in steps is seen to work too.
+    fn became_due(&self, (from, to): (i64, i64)) -> BecameDue {
+        let upto_ms = if from < START.wall_ms { to } else { i64::midpoint(from, to).max(from + 1) };
+        let mut jobs: BTreeMap<ViewKey, u64> = BTreeMap::new();
+        for job in self.jobs.values().filter(|job| job.run_at > from && job.run_at <= upto_ms) {
+            if let Some(view) = job.counted_view(from).filter(|_| job.status == Status::Pending) {
+                *jobs.entry((view, job.queue.clone())).or_default() += 1;
+            }
+        }
+        BecameDue { jobs: jobs.into_iter().collect(), upto_ms }
     }
 
     fn live_of(&self, worker: &WorkerId) -> Vec<i64> {
@@ -232,6 +254,19 @@ impl Hub {
                 self.counts.insert(key, n)
             };
         }
+        for (key, n) in changes.views {
+            if n == 0 {
+                self.views.remove(&key)
+            } else {
+                self.views.insert(key, n)
+            };
+        }
+        self.settled_ms = changes.settled_ms;
+        for flow in changes.flow.values() {
+            self.flow.completed += flow.completed;
+            self.flow.failed += flow.failed;
+            self.flow.failed_attempts += flow.failed_attempts;
+        }
         self.completions.extend(changes.completions);
         self.entries.extend(changes.entries);
         for worker in changes.workers {
@@ -248,9 +283,13 @@ impl Hub {
     /// Counts again what the planner keeps count of.
     fn verify(&self) {
         let mut counts: BTreeMap<CountKey, i64> = BTreeMap::new();
+        let mut views: BTreeMap<ViewKey, i64> = BTreeMap::new();
         let mut lanes: BTreeMap<LaneKey, u64> = BTreeMap::new();
         for job in self.jobs.values() {
             *counts.entry((job.queue.clone(), job.kind.clone(), job.status)).or_default() += 1;
+            if let Some(view) = job.counted_view(self.settled_ms) {
+                *views.entry((view, job.queue.clone())).or_default() += 1;
+            }
             let lane = self.lane_of.get(&job.seq).map(|id| &self.lanes[id].key);
             let key = LaneKey { queue: job.queue.clone(), kind: job.kind.clone(), priority: job.priority };
             let pending = job.status == Status::Pending;
@@ -260,6 +299,21 @@ impl Hub {
             }
         }
         assert_eq!(self.counts, counts);
+        assert_eq!(self.views, views);
+        let told =
+            |wanted: fn(&Event) -> bool| self.events.iter().filter(|event| wanted(event)).count() as u64;
+        let flow = Flow {
+            completed: told(|event| event.kind == EventKind::JobCompleted),
+            failed: told(|event| match event.kind {
+                EventKind::JobFailed => event.status == Some(Status::Failed),
+                kind => kind == EventKind::JobQuarantined,
+            }),
+            failed_attempts: self.flow.failed_attempts,
+        };
+        assert_eq!(self.flow, flow, "what ended is counted once");
+        // The history of a job that is removed in the batch that made it is never kept.
+        let kept = self.entries.iter().filter(|entry| entry.is_failure()).count() as u64;
+        assert!(kept <= flow.failed_attempts, "every failed attempt is counted");
         let rows: BTreeMap<LaneKey, u64> = self.lanes.values().map(|row| (row.key.clone(), row.n)).collect();
         assert_eq!(rows, lanes);
         assert!(self.events.iter().map(|event| event.seq).eq(1..self.next_event), "numbers without gaps");

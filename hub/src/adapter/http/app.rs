@@ -20,7 +20,13 @@ use super::{
     logs::LogWakes,
     sse::{KEEP_ALIVE, Watchers},
 };
-use crate::{background::operations::Operations, fleet::Fleet, hub::Hub, solvers::Solvers, store::Store};
+use crate::{
+    background::{operations::Operations, retention::Keep},
+    fleet::Fleet,
+    hub::Hub,
+    solvers::Solvers,
+    store::Store,
+};
 
 pub use crate::clock::wall_ms;
 
@@ -38,6 +44,8 @@ pub struct App {
     pub started: Instant,
     /// Whether job events may be watched without a token.
     pub public_events: bool,
+    /// How long things are kept, to be shown.
+    pub keep: Keep,
     /// Silence on a stream after which a comment is sent.
     pub keep_alive: Duration,
     /// The longest pause inside an upload.
@@ -67,6 +75,7 @@ impl App {
             stop,
             started: Instant::now(),
             public_events: true,
+            keep: Keep::default(),
             keep_alive: KEEP_ALIVE,
             body_idle: Duration::from_secs(10),
             openapi: OnceLock::new(),

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use forge_shared::{
     WorkerId,
     request::{NewToken, Scope},
-    response::{AuditEntry, Token},
+    response::{AuditEntry, LoggedIn, Token},
 };
 use std::{
     collections::HashMap,
@@ -292,6 +292,30 @@ impl Auth {
         let session = open(identity.clone(), record.hash, record.expires_at);
         self.known_mut().sessions.insert(record.hash, session.clone());
         Ok((cookie, Caller { identity: identity.clone(), session: Some(session) }))
+    }
+
+    /// Those who are logged in, newest first.
+    pub(super) fn sessions(&self, asking: Option<&OpenSession>) -> Vec<LoggedIn> {
+        let mut sessions: Vec<LoggedIn> = self
+            .known()
+            .sessions
+            .values()
+            .map(|session| LoggedIn {
+                id: session.id(),
+                token_id: session.identity.token_id.as_ref().to_owned(),
+                name: session.identity.name.clone(),
+                scope: session.identity.scope,
+                created_at: session.expires_at - SESSION_MS,
+                expires_at: session.expires_at,
+                current: asking.is_some_and(|asking| asking.hash == session.hash),
+            })
+            .collect();
+        sessions.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
+        sessions
+    }
+
+    pub(super) fn session(&self, id: &str) -> Option<Arc<OpenSession>> {
+        self.known().sessions.values().find(|session| session.id() == id).cloned()
     }
 
     pub(super) async fn close_session(&self, session: &OpenSession) -> ApiResult<()> {

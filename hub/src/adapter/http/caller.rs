@@ -109,6 +109,15 @@ pub(super) struct OpenSession {
     pub(super) closed: CancellationToken,
 }
 
+pub(super) const SESSION_ID_LENGTH: usize = 16;
+
+impl OpenSession {
+    /// Names it to people; the cookie cannot be found from it.
+    pub(super) fn id(&self) -> String {
+        data_encoding::HEXLOWER.encode(&self.hash[..SESSION_ID_LENGTH / 2])
+    }
+}
+
 /// Whoever sent a request, known to be allowed to. The guard puts it there, so on a public route
 /// there is none.
 #[derive(Clone)]

@@ -1,10 +1,10 @@
 //! Metrics: what agents push and what dashboards read of it.
 
 use super::{
-    app::App,
+    app::{App, wall_ms},
     caller::Caller,
     error::{ApiError, ApiResult},
-    json::Body,
+    json::{Body, Json},
     query::{PathId, Query},
     sse::{self, Ends},
 };
@@ -18,7 +18,7 @@ use axum::{
 use bytes::Bytes;
 use forge_shared::{
     NodeId, WorkerId,
-    fleet::{Node, Snapshot},
+    fleet::{HistoryRange, Node, NodeHistory, Snapshot},
     response::ErrorBody,
 };
 use futures_util::{Stream, StreamExt, stream};
@@ -33,6 +33,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(fleet))
         .routes(routes!(fleet_events))
         .routes(routes!(node_snapshots))
+        .routes(routes!(node_history))
         .routes(routes!(node_events))
 }
 
@@ -223,6 +224,48 @@ async fn node_snapshots(
     };
     let snapshots = app.fleet.snapshots_json(&node, limit).ok_or_else(|| ApiError::not_found("node"))?;
     Ok(as_json(snapshots))
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Past {
+    /// How far back to look.
+    #[serde(default = "Past::hour")]
+    #[param(value_type = Option<HistoryRange>)]
+    range: HistoryRange,
+}
+
+impl Past {
+    fn hour() -> HistoryRange {
+        HistoryRange::Hour
+    }
+}
+
+/// The past of a machine
+///
+/// At most 600 points, each with the smallest, mean and largest of what was measured in its time.
+/// A time without a snapshot has no point, and what a machine does not measure is null. The last
+/// hour comes from memory; a crash of the hub loses less than a minute of the rest.
+#[utoipa::path(
+    get, path = "/api/nodes/{id}/history", tag = "fleet",
+    params(("id" = String, Path, description = "The machine"), Past),
+    responses(
+        (status = 200, description = "Oldest first", body = NodeHistory),
+        (status = 400, description = "The id or the range is not valid", body = ErrorBody),
+        (status = 401, description = "No valid token", body = ErrorBody),
+        (status = 403, description = "The token may not read the fleet", body = ErrorBody),
+        (status = 404, description = "No such node", body = ErrorBody),
+    ),
+    security(("token" = ["viewer"])),
+)]
+async fn node_history(
+    State(app): State<Arc<App>>,
+    PathId(node): PathId<NodeId>,
+    Query(past): Query<Past>,
+) -> ApiResult<Json<NodeHistory>> {
+    let history = app.fleet.history(&node, past.range, wall_ms()).await?;
+    history.map(Json).ok_or_else(|| ApiError::not_found("node"))
 }
 
 /// Follow one machine

@@ -90,3 +90,26 @@ async fn event_streams_open_with_what_is_known_and_close_with_the_hub() {
     drop((fleet, node));
     assert_eq!(rig.app.watchers.open(), 0);
 }
+
+#[tokio::test]
+async fn the_past_of_a_machine_is_shown_and_a_wrong_range_names_the_right_ones() {
+    let rig = Rig::new().await;
+    let now_ms = crate::clock::wall_ms();
+    rig.admin("POST", "/api/ingest/n1", &[], snapshot(now_ms, 12.5).to_string()).await;
+    for range in ["1h", "12h", "24h", "7d", "30d", "1y"] {
+        let history = rig.get(&format!("/api/nodes/n1/history?range={range}")).await;
+        assert_eq!(history.status, 200, "{range}");
+        let history = history.value();
+        assert_eq!(history["range"], range);
+        let point = &history["points"][0];
+        assert_eq!((&point["samples"], &point["cpu"]["mean"]), (&json!(1), &json!(12.5)), "{range}");
+        assert_eq!((&point["cores"], &point["gpus"]), (&json!([12.5]), &json!([])));
+    }
+    assert_eq!(rig.get("/api/nodes/n1/history").await.value()["range"], "1h");
+    let wrong = rig.get("/api/nodes/n1/history?range=2h").await;
+    assert_eq!((wrong.status, &wrong.value()["field"]), (400, &json!("range")));
+    for good in ["1h", "12h", "24h", "7d", "30d", "1y"] {
+        assert!(wrong.value()["error"].as_str().unwrap().contains(good), "{}", wrong.value());
+    }
+    assert_eq!(rig.get("/api/nodes/nobody/history?range=1h").await.status, 404);
+}

@@ -8,6 +8,7 @@ pub mod auth;
 pub mod body;
 pub mod caller;
 mod connections;
+mod dashboard;
 pub mod docs;
 pub mod error;
 pub mod event_streams;
@@ -21,11 +22,13 @@ pub mod json;
 mod limits;
 pub mod logs;
 mod new_job;
+pub mod overview;
 pub mod query;
 mod range;
 pub mod scopes;
 pub mod server;
 pub mod sessions;
+pub mod settings;
 pub mod solvers;
 pub mod sse;
 mod stall;
@@ -69,7 +72,9 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(solvers::routes())
         .merge(fleet::routes())
         .merge(event_streams::router())
+        .merge(overview::router())
         .merge(health::router())
+        .merge(settings::router())
         .merge(tokens::router())
         .merge(sessions::router())
         .merge(audit::router())
@@ -86,16 +91,8 @@ fn assemble(routes: OpenApiRouter<Arc<App>>, app: &Arc<App>) -> Result<Router, U
     let guard = guard::Guard::new(app.clone(), ScopeTable::read(&api)?);
     let document = serde_json::to_vec(&api).expect("an OpenAPI document is always JSON");
     let _ = app.openapi.set(document.into());
-    let router = router
-        .route_layer(guard)
-        .fallback(|| async {
-            ApiError::new(
-                StatusCode::NOT_FOUND,
-                "no_such_route",
-                "there is nothing at this path; see /api/docs",
-            )
-        })
-        .method_not_allowed_fallback(|| async {
+    let router =
+        router.route_layer(guard).fallback(dashboard::answer).method_not_allowed_fallback(|| async {
             let why = "this path does not take this method; the header Allow lists those it does";
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", why)
         });

@@ -6,24 +6,28 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use forge_shared::response::{ErrorBody, Session};
+use forge_shared::{
+    Invalid,
+    response::{ErrorBody, LoggedIn, Session},
+};
 use serde::Deserialize;
-use std::sync::Arc;
+use std::{str::FromStr, sync::Arc};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     app::{App, wall_ms},
     auth::SESSION_COOKIE,
-    caller::Caller,
-    error::ApiResult,
+    caller::{Caller, SESSION_ID_LENGTH},
+    error::{ApiError, ApiResult},
     guard,
     json::{Body, Json},
+    query::PathId,
     server::Connection,
 };
 
 pub fn router() -> OpenApiRouter<Arc<App>> {
-    OpenApiRouter::default().routes(routes!(open, show, close))
+    OpenApiRouter::default().routes(routes!(open, show, close)).routes(routes!(list)).routes(routes!(end))
 }
 
 /// A token to log in with.
@@ -95,6 +99,53 @@ async fn close(State(app): State<Arc<App>>, caller: Caller) -> ApiResult<Respons
     }
     let cleared = HeaderValue::from_static("forge_session=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cleared)]).into_response())
+}
+
+/// List who is logged in
+#[utoipa::path(
+    get, path = "/api/sessions", operation_id = "list_sessions", tag = "session",
+    responses((status = 200, description = "Newest first", body = Vec<LoggedIn>)),
+    security(("token" = ["admin"])),
+)]
+async fn list(State(app): State<Arc<App>>, caller: Caller) -> Json<Vec<LoggedIn>> {
+    Json(app.auth.sessions(caller.session.as_deref()))
+}
+
+/// Log somebody out
+///
+/// The session ends at once and its streams close. Its token can log in again; revoke the token
+/// to prevent that.
+#[utoipa::path(
+    delete, path = "/api/sessions/{id}", operation_id = "end_session", tag = "session",
+    params(("id" = String, Path, description = "From the list of sessions")),
+    responses(
+        (status = 204, description = "It is over"),
+        (status = 404, description = "There is no such session", body = ErrorBody),
+    ),
+    security(("token" = ["admin"])),
+)]
+async fn end(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PathId(SessionId(id)): PathId<SessionId>,
+) -> ApiResult<StatusCode> {
+    let session = app.auth.session(&id).ok_or_else(|| ApiError::not_found("session"))?;
+    app.auth.close_session(&session).await?;
+    app.store.audit(caller.note(wall_ms(), "session.end", &id, None)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+struct SessionId(String);
+
+impl FromStr for SessionId {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text.len() == SESSION_ID_LENGTH && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(Invalid(format!("a session id is {SESSION_ID_LENGTH} hexadecimal digits")))
+    }
 }
 
 fn session(caller: &Caller) -> Session {

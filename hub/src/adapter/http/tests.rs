@@ -326,3 +326,23 @@ async fn documentation_is_public_complete_and_allowed_by_its_own_policy() {
     }
     assert_eq!(hub.send(Method::HEAD.as_str(), "/api/docs", &[], "").await.status, 200);
 }
+
+#[tokio::test]
+async fn an_administrator_sees_who_is_logged_in_and_can_log_them_out() {
+    let rig = Rig::new().await;
+    let viewer = rig.make_token(Scope::Viewer).await;
+    let cookie = rig.log_in(&viewer.secret).await;
+    let sessions = rig.get("/api/sessions").await;
+    assert_eq!(sessions.status, 200);
+    let sessions = sessions.value();
+    assert_eq!((sessions.as_array().unwrap().len(), &sessions[0]["scope"]), (1, &json!("viewer")));
+    assert_eq!(sessions[0]["current"], false);
+    let as_viewer =
+        async |path: &str| rig.send("GET", path, &[("cookie", &cookie)], String::new()).await.status;
+    assert_eq!((as_viewer("/api/jobs").await, as_viewer("/api/sessions").await), (200, 403));
+    let path = format!("/api/sessions/{}", sessions[0]["id"].as_str().unwrap());
+    assert_eq!(rig.admin("DELETE", &path, &[], String::new()).await.status, 204);
+    assert_eq!(as_viewer("/api/jobs").await, 401);
+    assert_eq!(rig.admin("DELETE", &path, &[], String::new()).await.status, 404);
+    assert_eq!(rig.get("/api/audit").await.value()[0]["action"], "session.end");
+}

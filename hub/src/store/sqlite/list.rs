@@ -60,11 +60,14 @@ impl Condition {
         if let Some(tag) = &filter.tag {
             condition.and("j.seq IN (SELECT seq FROM tags WHERE tag = {})", tag.clone());
         }
-        if let Some(since) = filter.since {
-            condition.and("j.created_at >= {}", since);
+        match (&filter.worker_id, filter.since) {
+            (Some(worker), Some(since)) => condition.run_since(worker.to_string(), since),
+            (None, Some(since)) => condition.and("j.created_at >= {}", since),
+            (_, None) => {}
         }
         if let Some(until) = filter.until {
-            condition.and("j.created_at < {}", until);
+            let begun = if filter.worker_id.is_some() { "j.claimed_at" } else { "j.created_at" };
+            condition.and(&format!("{begun} < {{}}"), until);
         }
         if let Some(q) = &filter.q {
             condition.values.push(Box::new(q.clone()));
@@ -77,6 +80,20 @@ impl Condition {
             ));
         }
         condition
+    }
+
+    /// What a worker finished since then, by jobs_done_by, and what it has now, by jobs_live.
+    fn run_since(&mut self, worker: String, since: i64) {
+        self.values.push(Box::new(worker));
+        let n = self.values.len();
+        self.and(
+            &format!(
+                "j.seq IN (SELECT seq FROM jobs INDEXED BY jobs_done_by \
+                 WHERE finished_at IS NOT NULL AND lease_worker IS NOT NULL AND lease_worker = ?{n} AND finished_at >= {{}} \
+                 UNION ALL SELECT seq FROM jobs INDEXED BY jobs_live WHERE lease_worker = ?{n} AND status IN (1, 2))"
+            ),
+            since,
+        );
     }
 
     fn text(&self) -> String {

@@ -1,6 +1,9 @@
 //! Answers what the planner asks for.
 
-use super::rows::{self, JOB_COLUMNS};
+use super::{
+    overview,
+    rows::{self, JOB_COLUMNS},
+};
 use forge_engine::{
     command::Completion,
     lane::{Entry, HeadsWanted, LaneKey, LaneRow},
@@ -34,11 +37,12 @@ pub(super) fn planner(connection: &Connection) -> rusqlite::Result<Loaded> {
             Ok(((queue, kind, rows::status_of(row.get(2)?, 2)?), row.get(3)?))
         })?
         .collect::<rusqlite::Result<_>>()?;
-    let (next_job, next_event): (i64, i64) =
-        connection.query_row("SELECT next_job, next_event FROM position", [], |row| {
-            Ok((row.get(0)?, row.get(1)?))
+    let (next_job, next_event, settled_ms): (i64, i64, i64) =
+        connection.query_row("SELECT next_job, next_event, settled FROM position", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })?;
-    Ok(Loaded { lanes, counts, next_job, next_event: next_event.unsigned_abs() })
+    let views = overview::views(connection)?;
+    Ok(Loaded { lanes, counts, views, settled_ms, next_job, next_event: next_event.unsigned_abs() })
 }
 
 pub(super) fn found(connection: &Connection, needs: &Needs) -> rusqlite::Result<Found> {
@@ -88,6 +92,9 @@ pub(super) fn found(connection: &Connection, needs: &Needs) -> rusqlite::Result<
     }
     for wanted in &needs.heads {
         found.heads.push(heads(connection, wanted)?);
+    }
+    if let Some(times) = needs.became_due {
+        found.became_due = overview::settle(connection, times)?;
     }
     Ok(found)
 }

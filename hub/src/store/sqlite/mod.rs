@@ -6,6 +6,7 @@ mod event_log;
 mod list;
 mod load;
 mod open;
+mod overview;
 mod readers;
 mod rows;
 mod save;
@@ -17,10 +18,10 @@ pub use open::{beside, lock_for_hub};
 pub use writer::Observer;
 
 use super::{
-    Decided, Error, EventRange, Figures, JobCount, JobPage, LogAppend, LogSlice, NodeRecord, Operation,
-    Overdue, Page, Retention, SessionRecord, Store, TokenRecord,
+    Decided, Error, EventRange, Figures, HistoryTier, JobCount, JobPage, JobsOverview, LogAppend, LogSlice,
+    NodeRecord, Operation, Overdue, Page, Retention, SessionRecord, Store, TokenRecord,
 };
-use crate::clock::Clock;
+use crate::{clock::Clock, fleet::Bucket};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -235,6 +236,10 @@ impl Store for Sqlite {
         .await
     }
 
+    async fn overview(&self, now_ms: i64) -> Result<JobsOverview, Error> {
+        self.read(move |connection| overview::read(connection, now_ms)).await
+    }
+
     async fn live_jobs_by_worker(&self) -> Result<BTreeMap<WorkerId, u64>, Error> {
         self.read(live_by_worker).await
     }
@@ -440,6 +445,23 @@ impl Store for Sqlite {
         self.side.save_snapshots(latest).await
     }
 
+    async fn add_history(&self, minutes: Vec<(NodeId, i64, Bucket)>) -> Result<(), Error> {
+        self.side.add_history(minutes).await
+    }
+
+    async fn history(
+        &self,
+        node: &NodeId,
+        tier: HistoryTier,
+        from: i64,
+    ) -> Result<Vec<(i64, Bucket)>, Error> {
+        self.side.history(node, tier, from).await
+    }
+
+    async fn prune_history(&self, now_ms: i64) -> Result<(), Error> {
+        self.side.prune_history(now_ms).await
+    }
+
     async fn append_log(
         &self,
         job: &JobId,
@@ -468,8 +490,10 @@ impl Store for Sqlite {
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
         let mut wal = self.path.clone().into_os_string();
         wal.push("-wal");
+        let side_bytes = self.side.bytes();
         Figures {
-            database_bytes: size(&self.path) + size(Path::new(&wal)) + self.side.bytes(),
+            database_bytes: size(&self.path) + size(Path::new(&wal)) + side_bytes,
+            side_bytes,
             waiting_claims: self.waiting_claims.load(Ordering::Relaxed),
         }
     }

@@ -14,7 +14,8 @@ use std::{
 /// "ForF": marks a file as one of ours.
 const APPLICATION_ID: i32 = 0x466f_7246;
 
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_jobs.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("migrations/0001_jobs.sql"), include_str!("migrations/0002_overview.sql")];
 
 /// Statements kept prepared on each connection: more than there are in the code.
 const STATEMENTS_MAX: usize = 128;

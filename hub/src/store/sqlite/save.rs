@@ -1,6 +1,6 @@
 //! Writes what the planner decided. Nothing here chooses a value.
 
-use super::{event_log, rows};
+use super::{event_log, overview, rows};
 use forge_engine::{
     Job,
     command::Completion,
@@ -37,7 +37,8 @@ pub(super) fn changes(connection: &Connection, changes: &Changes) -> rusqlite::R
         connection
             .prepare_cached(
                 "INSERT INTO history (seq, n, attempt, worker, claimed_at, started_at, ended_at, outcome, reason, \
-                 error_class, backtrace, usage) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                 error_class, backtrace, usage, due_at) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
             )?
             .execute(params![
                 entry.job,
@@ -52,6 +53,7 @@ pub(super) fn changes(connection: &Connection, changes: &Changes) -> rusqlite::R
                 entry.error_class,
                 entry.backtrace,
                 entry.usage,
+                entry.due_at,
             ])?;
     }
     for (seq, progress) in &changes.progress {
@@ -95,6 +97,7 @@ pub(super) fn changes(connection: &Connection, changes: &Changes) -> rusqlite::R
                 .execute(params![queue, kind, status, n])?;
         }
     }
+    overview::save(connection, changes)?;
     if let Some(first) = changes.events.first() {
         connection
             .prepare_cached("INSERT INTO events (first, n, ts, data) VALUES (?1, ?2, ?3, ?4)")?
@@ -106,8 +109,8 @@ pub(super) fn changes(connection: &Connection, changes: &Changes) -> rusqlite::R
             ])?;
     }
     connection
-        .prepare_cached("UPDATE position SET next_job = ?1, next_event = ?2")?
-        .execute(params![changes.next_job, changes.next_event as i64])?;
+        .prepare_cached("UPDATE position SET next_job = ?1, next_event = ?2, settled = ?3")?
+        .execute(params![changes.next_job, changes.next_event as i64, changes.settled_ms])?;
     Ok(())
 }
 

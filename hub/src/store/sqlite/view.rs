@@ -151,13 +151,14 @@ pub(super) fn attempts(connection: &Connection, job: &Job) -> rusqlite::Result<V
     let json = |text: Option<Arc<str>>| text.map(|text| raw(&text));
     let mut attempts: Vec<Attempt> = connection
         .prepare_cached(
-            "SELECT attempt, worker, claimed_at, started_at, ended_at, outcome, reason, error_class, backtrace, usage \
-             FROM history WHERE seq = ?1 ORDER BY n",
+            "SELECT attempt, worker, claimed_at, started_at, ended_at, outcome, reason, error_class, backtrace, usage, \
+             due_at FROM history WHERE seq = ?1 ORDER BY n",
         )?
         .query_map([job.seq], |row| {
             Ok(Attempt {
                 attempt: row.get(0)?,
                 worker_id: rows::maybe_text(row, 1)?.map(WorkerId::trusted),
+                due_at: row.get(10)?,
                 claimed_at: row.get(2)?,
                 started_at: row.get(3)?,
                 ended_at: row.get(4)?,
@@ -179,6 +180,7 @@ pub(super) fn attempts(connection: &Connection, job: &Job) -> rusqlite::Result<V
         attempts.push(Attempt {
             attempt: job.attempt,
             worker_id: lease.map(|lease| lease.worker.clone()),
+            due_at: Some(job.run_at),
             claimed_at: job.claimed_at,
             started_at: job.started_at,
             ended_at: job.finished_at,

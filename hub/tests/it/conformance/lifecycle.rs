@@ -322,8 +322,11 @@ pub(super) async fn give_backs_come_to_an_end(rig: Rig) {
 
 pub(super) async fn attempts_tell_how_each_one_ended(rig: Rig) {
     rig.add(vec![NewJob { max_attempts: 9, backoff: Some(fixed(0)), ..new_job("a") }]).await;
+    rig.clock.pass(70);
     let first = rig.take_one("w1").await;
+    rig.clock.pass(20);
     rig.done(beat(&first)).await;
+    rig.clock.pass(10);
     let failure = forge_engine::command::FailureReport {
         error_class: Some("Boom".to_owned()),
         backtrace: Some("at line 1".to_owned()),
@@ -348,6 +351,14 @@ pub(super) async fn attempts_tell_how_each_one_ended(rig: Rig) {
     let attempts = rig.attempts(&job_id("a")).await.unwrap().unwrap();
     assert_eq!(attempts[0].usage.as_ref().unwrap().get(), "{\"cpu_ms\":5}");
     assert_eq!(attempts[0].backtrace.as_deref(), Some("at line 1"));
+    let times = |n: usize| {
+        let attempt = &attempts[n];
+        [attempt.due_at, attempt.claimed_at, attempt.started_at, attempt.ended_at]
+            .map(|at| at.map(|at| at - START))
+    };
+    assert_eq!(times(0), [Some(0), Some(70), Some(90), Some(100)]);
+    assert_eq!(times(1), [Some(100), Some(100), None, Some(100)]);
+    assert_eq!(times(3), [Some(100), Some(100 + LEASE_MS), None, None]);
     assert_eq!(outcomes(attempts), [&ended[..], &[row(4, "w4", "assigned")]].concat());
     rig.report(&last, completed("1")).await.unwrap();
     let attempts = rig.attempts(&job_id("a")).await.unwrap().unwrap();

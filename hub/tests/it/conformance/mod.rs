@@ -6,6 +6,7 @@ mod closing;
 mod events;
 mod lifecycle;
 mod listing;
+mod overview;
 mod records;
 mod retention;
 mod waiting;
@@ -63,6 +64,13 @@ macro_rules! conformance {
                     counters_equal_a_recount
                     live_jobs_are_listed_by_number_and_by_worker
                     unknown_jobs_are_not_found
+                }
+                overview {
+                    scheduled_jobs_become_due_without_a_write
+                    every_way_out_of_a_view_is_counted
+                    what_ended_is_counted_by_minute_and_day_and_never_taken_back
+                    many_jobs_that_become_due_at_once_are_settled_in_steps
+                    the_jobs_of_a_worker_are_found_by_when_it_ran_them
                 }
                 workers {
                     a_registered_worker_is_listed_with_what_it_said

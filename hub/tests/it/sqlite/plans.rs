@@ -11,6 +11,8 @@ const SAVE: &str = include_str!("../../../src/store/sqlite/save.rs");
 const VIEW: &str = include_str!("../../../src/store/sqlite/view.rs");
 const EVENT_LOG: &str = include_str!("../../../src/store/sqlite/event_log.rs");
 const OVERDUE: &str = include_str!("../../../src/store/sqlite/sql/overdue_jobs.sql");
+const OVERVIEW: &str = include_str!("../../../src/store/sqlite/overview.rs");
+const BECAME_DUE: &str = include_str!("../../../src/store/sqlite/sql/became_due.sql");
 const PRUNE_EVENTS: &str = include_str!("../../../src/store/sqlite/sql/prune_events.sql");
 
 fn in_one_line(text: &str) -> String {
@@ -91,6 +93,17 @@ async fn hot_statements_use_their_index() {
             "SELECT seq FROM jobs INDEXED BY jobs_finished WHERE finished_at IS NOT NULL AND status IN (4, 5) ORDER BY finished_at LIMIT ?1",
             "INDEX jobs_finished (status=?",
         ),
+        (
+            OVERVIEW,
+            "SELECT run_at FROM jobs INDEXED BY jobs_later WHERE lane IS NOT NULL AND run_at > created_at AND run_at > ?1 AND run_at <= ?2 ORDER BY run_at LIMIT 1 OFFSET ?3",
+            "INDEX jobs_later (run_at>? AND run_at<?)",
+        ),
+        (
+            OVERVIEW,
+            "SELECT ts, queue, completed, failed, failed_attempts FROM flow WHERE span = ?1 AND ts >= ?2",
+            "USING PRIMARY KEY (span=? AND ts>?)",
+        ),
+        (OVERVIEW, "DELETE FROM flow WHERE span = ?1 AND ts < ?2", "USING PRIMARY KEY (span=? AND ts<?)"),
         (VIEW, "FROM history WHERE seq = ?1 ORDER BY n", "USING PRIMARY KEY (seq=?)"),
         (SAVE, "DELETE FROM idempotency WHERE seq = ?1", "INDEX idempotency_job (seq=?)"),
         (SAVE, "DELETE FROM jobs WHERE seq = ?1", "USING INTEGER PRIMARY KEY (rowid=?)"),
@@ -113,9 +126,11 @@ async fn hot_statements_use_their_index() {
     for (source, sql, plan) in cases {
         check(&connection, source, sql, plan);
     }
-    for (file, plan) in
-        [(OVERDUE, "USING INDEX jobs_live"), (PRUNE_EVENTS, "USING INTEGER PRIMARY KEY (rowid<?)")]
-    {
+    for (file, plan) in [
+        (OVERDUE, "USING INDEX jobs_live"),
+        (BECAME_DUE, "USING INDEX jobs_later (run_at>? AND run_at<?)"),
+        (PRUNE_EVENTS, "USING INTEGER PRIMARY KEY (rowid<?)"),
+    ] {
         let statement = file.lines().filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join("\n");
         check(&connection, file, &in_one_line(&statement), plan);
     }

@@ -1,6 +1,6 @@
 import { ChevronRight, CircleAlert, CircleCheck } from 'lucide-react';
 import { Link } from 'wouter';
-import type { Overview } from '../../api/overview';
+import type { Overview } from '../../api/types';
 import { cx } from '../../ui/classes';
 import styles from './Attention.module.css';
 import { concernsOf } from './attention';

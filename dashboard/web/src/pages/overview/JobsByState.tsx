@@ -1,5 +1,5 @@
 import { Link } from 'wouter';
-import type { Overview } from '../../api/overview';
+import type { Overview } from '../../api/types';
 import { JOB_STATUSES } from '../../api/types';
 import { type AnyView, JobBadge, ViewBadge } from '../../ui/Badge';
 import { Card } from '../../ui/Layout';

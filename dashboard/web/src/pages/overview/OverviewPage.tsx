@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
-import type { Overview } from '../../api/overview';
 import { queries } from '../../api/queries';
+import type { Overview } from '../../api/types';
 import { Bars } from '../../ui/Bars';
 import { formatDate, formatNumber, formatShort, formatTime } from '../../ui/format';
 import { Card, Page } from '../../ui/Layout';

@@ -1,5 +1,5 @@
 import { Link } from 'wouter';
-import type { QueueSummary } from '../../api/overview';
+import type { QueueSummary } from '../../api/types';
 import { formatNumber } from '../../ui/format';
 import { Card } from '../../ui/Layout';
 import { Empty } from '../../ui/States';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Overview } from '../../api/overview';
+import type { Overview } from '../../api/types';
 import { concernsOf, OLD_WAIT_MS } from './attention';
 
 const calm: Overview = {

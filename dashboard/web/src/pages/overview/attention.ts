@@ -1,5 +1,5 @@
 /** What a person should look at first. */
-import type { Overview } from '../../api/overview';
+import type { Overview } from '../../api/types';
 import { formatAge, plural } from '../../ui/format';
 
 export interface Concern {

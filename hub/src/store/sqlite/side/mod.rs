@@ -1,7 +1,8 @@
-//! The second SQLite file: log chunks and the newest snapshot of each node. It has its own writer
+//! The second SQLite file: log chunks, the newest snapshot and the past of each node. It has its own writer
 //! and a looser sync than the main file, so that a chatty job never delays another job's commit.
 //! What it answers is committed, and may lose its last seconds when the power fails.
 
+mod history;
 mod logs;
 mod schema;
 #[cfg(test)]
@@ -10,7 +11,8 @@ mod writer;
 
 pub use schema::OpenError;
 
-use super::super::{Error, LogAppend, LogSlice};
+use super::super::{Error, HistoryTier, LogAppend, LogSlice};
+use crate::fleet::Bucket;
 use bytes::Bytes;
 use forge_shared::{JobId, NodeId};
 use rusqlite::{Connection, ErrorCode};
@@ -121,6 +123,24 @@ impl SideFile {
                     .collect()
             })
             .await
+    }
+
+    pub async fn add_history(&self, minutes: Vec<(NodeId, i64, Bucket)>) -> Result<(), Error> {
+        self.write(Work::AddHistory(minutes)).await.map(drop)
+    }
+
+    pub async fn history(
+        &self,
+        node: &NodeId,
+        tier: HistoryTier,
+        from: i64,
+    ) -> Result<Vec<(i64, Bucket)>, Error> {
+        let node = node.clone();
+        self.readers.read(move |connection| history::read(connection, &node, tier, from)).await
+    }
+
+    pub async fn prune_history(&self, now_ms: i64) -> Result<(), Error> {
+        self.write(Work::PruneHistory { now_ms }).await.map(drop)
     }
 
     /// Proves that the file can be read and its write lock be had.

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 pub(super) const APPLICATION_ID: i32 = 0x4646_7364;
 
 /// In order; only ever added to. The file's `user_version` says how many it has.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_logs_and_snapshots.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001_logs_and_snapshots.sql"), include_str!("migrations/0002_history.sql")];
 
-const TABLES: [&str; 3] = ["log", "log_chunk", "snapshot"];
+const TABLES: [&str; 5] = ["log", "log_chunk", "snapshot", "history_node", "history"];
 
 /// The WAL is cut back to this after a checkpoint.
 const WAL_BYTES_KEPT: i64 = 16 << 20;

@@ -1,8 +1,11 @@
 //! The thread that owns the side file's only write connection. It commits whatever has queued up
 //! while the previous commit ran.
 
-use super::{Limits, logs, to_error};
-use crate::store::{Error, LogAppend};
+use super::{Limits, history, logs, to_error};
+use crate::{
+    fleet::Bucket,
+    store::{Error, LogAppend},
+};
 use bytes::Bytes;
 use forge_shared::{JobId, NodeId};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
@@ -25,6 +28,8 @@ pub(super) enum Work {
     Append { job: JobId, attempt: u32, offset: u64, bytes: Bytes },
     DeleteLogs(Vec<JobId>),
     SaveSnapshots(Vec<(NodeId, i64, String)>),
+    AddHistory(Vec<(NodeId, i64, Bucket)>),
+    PruneHistory { now_ms: i64 },
     Ping,
 }
 
@@ -44,7 +49,7 @@ impl Work {
         match self {
             Self::Append { bytes, .. } => bytes.len(),
             Self::SaveSnapshots(latest) => latest.iter().map(|(_, _, json)| json.len()).sum(),
-            Self::DeleteLogs(_) | Self::Ping => 0,
+            Self::DeleteLogs(_) | Self::AddHistory(_) | Self::PruneHistory { .. } | Self::Ping => 0,
         }
     }
 
@@ -66,6 +71,8 @@ impl Work {
                 }
                 Ok(Done::Nothing)
             }
+            Self::AddHistory(minutes) => history::add(transaction, minutes).map(|()| Done::Nothing),
+            Self::PruneHistory { now_ms } => history::prune(transaction, *now_ms).map(|()| Done::Nothing),
             // The transaction around this took the write lock, which is the proof asked for.
             Self::Ping => {
                 transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(Done::Nothing))
