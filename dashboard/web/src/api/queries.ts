@@ -36,7 +36,7 @@ export const queries = {
   overview: () =>
     queryOptions({
       queryKey: keys.overview,
-      queryFn: ({ signal }) => getJson<Overview>('/api/types', signal),
+      queryFn: ({ signal }) => ask(api.GET('/api/overview', { signal })),
       // A scheduled job becomes due, and a minute passes, without an event.
       refetchInterval: 10_000,
     }),
