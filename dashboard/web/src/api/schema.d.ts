@@ -610,6 +610,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/nodes/{id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The past of a machine
+         * @description At most 600 points, each with the smallest, mean and largest of what was measured in its time.
+         *     A time without a snapshot has no point, and what a machine does not measure is null. The last
+         *     hour comes from memory; a crash of the hub loses less than a minute of the rest.
+         */
+        get: operations["node_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/nodes/{id}/snapshot": {
         parameters: {
             query?: never;
@@ -653,6 +675,27 @@ export interface paths {
         };
         /** How far a bulk action is */
         get: operations["bulk_operation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Everything at a glance
+         * @description Machines, workers, jobs, queues and what was done lately. Taken from counters that are written
+         *     with what they count, so it costs the same however many jobs there are.
+         */
+        get: operations["overview"];
         put?: never;
         post?: never;
         delete?: never;
@@ -706,6 +749,61 @@ export interface paths {
          * @description Ends the session and closes its streams. With a bearer token there is nothing to end.
          */
         delete: operations["log_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List who is logged in */
+        get: operations["list_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Log somebody out
+         * @description The session ends at once and its streams close. Its token can log in again; revoke the token
+         *     to prevent that.
+         */
+        delete: operations["end_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Version, sizes, retention and limits */
+        get: operations["settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -934,9 +1032,21 @@ export interface components {
             /** Format: int32 */
             attempt: number;
             backtrace?: string | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description From here on the worker prepares it: it fetches the solver.
+             */
             claimed_at?: number | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Since when the job waited for this attempt.
+             */
+            due_at?: number | null;
+            /**
+             * Format: int64
+             * @description When the hub learned how it ended. What is left of `started_at..ended_at` after the
+             *     `wall_ms` of `usage` went by until the report arrived.
+             */
             ended_at?: number | null;
             error_class?: string | null;
             /**
@@ -945,7 +1055,10 @@ export interface components {
              */
             outcome: string;
             reason?: string | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description From here on it runs.
+             */
             started_at?: number | null;
             /** @description What the worker measured: CPU time, peak memory, wall time. */
             usage?: Record<string, never> | null;
@@ -1059,6 +1172,15 @@ export interface components {
             read: number;
             /** Format: double */
             write: number;
+        };
+        Ended: {
+            /** Format: int64 */
+            completed: number;
+            /**
+             * Format: int64
+             * @description Ended as failed or quarantined.
+             */
+            failed: number;
         };
         Enqueued: {
             id: string;
@@ -1181,6 +1303,13 @@ export interface components {
              */
             vramUsed?: number | null;
         };
+        GpuHistory: {
+            /** Format: int32 */
+            index: number;
+            model?: string | null;
+            utilization?: components["schemas"]["Spread"] | null;
+            vram_used?: components["schemas"]["Spread"] | null;
+        };
         Health: {
             /**
              * Format: int64
@@ -1204,6 +1333,42 @@ export interface components {
         HeartbeatAnswer: {
             cancel: boolean;
         };
+        HistoryPoint: {
+            /** @description Mean percent of each core; null when the machine did not say. */
+            cores?: number[] | null;
+            /** @description Percent of all cores. */
+            cpu: components["schemas"]["Spread"];
+            /** @description MiB/s. */
+            disk_read: components["schemas"]["Spread"];
+            /** @description MiB/s. */
+            disk_write: components["schemas"]["Spread"];
+            gpus: components["schemas"]["GpuHistory"][];
+            /** @description The one-minute load average. */
+            load: components["schemas"]["Spread"];
+            /** @description Percent. */
+            memory: components["schemas"]["Spread"];
+            /** @description GiB. */
+            memory_used: components["schemas"]["Spread"];
+            /** @description MiB/s. */
+            network_rx: components["schemas"]["Spread"];
+            /** @description MiB/s. */
+            network_tx: components["schemas"]["Spread"];
+            /**
+             * Format: int32
+             * @description How many snapshots it is made of.
+             */
+            samples: number;
+            /**
+             * Format: int64
+             * @description When it starts.
+             */
+            ts: number;
+        };
+        /**
+         * @description How far back a machine's history goes.
+         * @enum {string}
+         */
+        HistoryRange: "1h" | "12h" | "24h" | "7d" | "30d" | "1y";
         Holding: {
             lease_id: string;
             phase?: components["schemas"]["Phase"];
@@ -1293,7 +1458,7 @@ export interface components {
             queue?: string | null;
             /**
              * Format: int64
-             * @description Created at or after.
+             * @description Created at or after; with `worker_id`, finished at or after, or still going on.
              */
             since?: number | null;
             status?: components["schemas"]["Status"] | null;
@@ -1301,7 +1466,7 @@ export interface components {
             type?: string | null;
             /**
              * Format: int64
-             * @description Created before.
+             * @description Created before; with `worker_id`, claimed before.
              */
             until?: number | null;
             view?: components["schemas"]["View"] | null;
@@ -1315,11 +1480,90 @@ export interface components {
             usage?: Record<string, never> | null;
             worker_id: string;
         };
+        JobStates: {
+            /** Format: int64 */
+            assigned: number;
+            /** Format: int64 */
+            completed: number;
+            /** Format: int64 */
+            failed: number;
+            /** Format: int64 */
+            pending: number;
+            /** Format: int64 */
+            quarantined: number;
+            /** Format: int64 */
+            running: number;
+        };
+        JobViews: {
+            /** Format: int64 */
+            blocked: number;
+            /** Format: int64 */
+            cancelled: number;
+            /** Format: int64 */
+            dead: number;
+            /**
+             * Format: int64
+             * @description A worker could take them now.
+             */
+            due: number;
+            /** Format: int64 */
+            retrying: number;
+            /** Format: int64 */
+            scheduled: number;
+        };
+        /** @description How long things are kept. */
+        Kept: {
+            /** Format: int64 */
+            completed_ms: number;
+            /** Format: int64 */
+            events_ms: number;
+            /** Format: int64 */
+            failed_max: number;
+            /**
+             * Format: int64
+             * @description Failed and dead jobs, and at most `failed_max` of them.
+             */
+            failed_ms: number;
+            /** Format: int64 */
+            history_minutes_ms: number;
+            /** Format: int64 */
+            history_quarter_days_ms: number;
+            /** Format: int64 */
+            history_quarter_hours_ms: number;
+            /**
+             * Format: int64
+             * @description Machine history: every snapshot, then by the minute, quarter hour and quarter day.
+             */
+            history_seconds_ms: number;
+        };
         /** @enum {string} */
         LeaseAction: "keep" | "cancel" | "gone";
         LeaseAnswer: {
             action: components["schemas"]["LeaseAction"];
             lease_id: string;
+        };
+        /** @description How much a caller may send. */
+        Limits: {
+            /** Format: int64 */
+            batch_jobs: number;
+            /** Format: int64 */
+            lease_ms: number;
+            /**
+             * Format: int64
+             * @description Of one attempt; the oldest go first.
+             */
+            log_bytes: number;
+            /** Format: int64 */
+            params_bytes: number;
+            /**
+             * Format: int32
+             * @description Of one scoped token.
+             */
+            requests_per_second: number;
+            /** Format: int64 */
+            result_bytes: number;
+            /** Format: int64 */
+            solver_bytes: number;
         };
         Load: {
             /** Format: double */
@@ -1336,10 +1580,32 @@ export interface components {
              */
             offset: number;
         };
+        /** @description A dashboard that is logged in. */
+        LoggedIn: {
+            /** Format: int64 */
+            created_at: number;
+            /** @description Whether it is the one that asks. */
+            current: boolean;
+            /** Format: int64 */
+            expires_at: number;
+            id: string;
+            name: string;
+            scope: components["schemas"]["Scope"];
+            /** @description What it logged in with; `admin` is the administrator's secret. */
+            token_id: string;
+        };
         /** @description A token to log in with. */
         Login: {
             /** @description The administrator's secret or a scoped token. */
             token: string;
+        };
+        MachineStates: {
+            /** Format: int64 */
+            degraded: number;
+            /** Format: int64 */
+            offline: number;
+            /** Format: int64 */
+            online: number;
         };
         /** @description Percent, GiB, GiB. */
         Memory: {
@@ -1420,8 +1686,60 @@ export interface components {
             name: string;
             status: components["schemas"]["NodeStatus"];
         };
+        /** @description What a machine did, in at most 600 points. A time without a snapshot has no point. */
+        NodeHistory: {
+            /**
+             * Format: int64
+             * @description Milliseconds since 1970.
+             */
+            from: number;
+            /** @description Oldest first. */
+            points: components["schemas"]["HistoryPoint"][];
+            range: components["schemas"]["HistoryRange"];
+            /**
+             * Format: int64
+             * @description Each point stands for this much time from its `ts` on.
+             */
+            step_ms: number;
+            /** Format: int64 */
+            to: number;
+        };
         /** @enum {string} */
         NodeStatus: "online" | "degraded" | "offline";
+        /** @description Everything is as of `ts`. Ages and times are milliseconds. */
+        Overview: {
+            /**
+             * Format: int64
+             * @description How many of these slots have a job.
+             */
+            busy: number;
+            /** @description The last 30 UTC days, oldest first; the last one is today. */
+            days: components["schemas"]["Throughput"][];
+            jobs: components["schemas"]["JobStates"];
+            machines: components["schemas"]["MachineStates"];
+            /** @description The last 60 minutes, oldest first; the last one is the current minute. */
+            minutes: components["schemas"]["Throughput"][];
+            /**
+             * Format: int64
+             * @description For how long the oldest due job has been due; null when none is.
+             */
+            oldest_waiting_ms?: number | null;
+            /** @description Every queue with jobs, or with jobs that ended in the last hour, by name. */
+            queues: components["schemas"]["QueueOverview"][];
+            /**
+             * Format: int64
+             * @description Jobs that the workers which are not lost can run at once.
+             */
+            slots: number;
+            /** @description Since midnight UTC. */
+            today: components["schemas"]["Ended"];
+            /** @description Since the database was made; removing jobs takes nothing back. */
+            total: components["schemas"]["Ended"];
+            /** Format: int64 */
+            ts: number;
+            views: components["schemas"]["JobViews"];
+            workers: components["schemas"]["WorkerStates"];
+        };
         /** @description Changes to a pending job. */
         PatchJob: {
             /** Format: int32 */
@@ -1441,6 +1759,27 @@ export interface components {
             message?: string | null;
             /** Format: double */
             percent?: number | null;
+        };
+        QueueOverview: {
+            /** Format: int64 */
+            completed_last_hour: number;
+            /** Format: int64 */
+            due: number;
+            /** Format: int64 */
+            failed_last_hour: number;
+            name: string;
+            /** Format: int64 */
+            oldest_wait_ms?: number | null;
+            /**
+             * Format: int64
+             * @description Assigned or running.
+             */
+            running: number;
+            /**
+             * Format: int64
+             * @description Pending and not due yet: scheduled and retrying.
+             */
+            scheduled: number;
         };
         Register: {
             arch?: string | null;
@@ -1533,6 +1872,26 @@ export interface components {
             scope: components["schemas"]["Scope"];
             token_id: string;
         };
+        /** @description What a hub is and how it is set up. Sizes are bytes, spans of time milliseconds. */
+        Settings: {
+            /**
+             * Format: int64
+             * @description Jobs, workers, tokens and events.
+             */
+            database_bytes: number;
+            limits: components["schemas"]["Limits"];
+            /**
+             * Format: int64
+             * @description Logs and machine history.
+             */
+            log_bytes: number;
+            retention: components["schemas"]["Kept"];
+            /** Format: int64 */
+            solvers_bytes: number;
+            /** Format: int64 */
+            started_at: number;
+            version: string;
+        };
         /** @description One measurement of a machine. Fields the hub does not know are ignored. */
         Snapshot: {
             /**
@@ -1568,8 +1927,37 @@ export interface components {
             created_at: number;
             sha256: string;
         };
+        /** @description The smallest, mean and largest of a number over a point's time. */
+        Spread: {
+            /** Format: float */
+            max: number;
+            /** Format: float */
+            mean: number;
+            /** Format: float */
+            min: number;
+        };
         /** @enum {string} */
         Status: "pending" | "assigned" | "running" | "completed" | "failed" | "quarantined";
+        /** @description What ended in one minute or day. */
+        Throughput: {
+            /** Format: int64 */
+            completed: number;
+            /**
+             * Format: int64
+             * @description Ended as failed or quarantined.
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Attempts that failed, ran too long or were lost, whether or not the job was tried again.
+             */
+            failed_attempts: number;
+            /**
+             * Format: int64
+             * @description When it starts.
+             */
+            ts: number;
+        };
         /** @description A token without its secret. */
         Token: {
             /** Format: int64 */
@@ -1642,6 +2030,14 @@ export interface components {
         WorkerOrder: "run" | "drain";
         /** @enum {string} */
         WorkerState: "online" | "draining" | "lost";
+        WorkerStates: {
+            /** Format: int64 */
+            draining: number;
+            /** Format: int64 */
+            lost: number;
+            /** Format: int64 */
+            online: number;
+        };
         /** @description The hub's log ends somewhere else. */
         WrongOffset: {
             code: string;
@@ -3300,6 +3696,68 @@ export interface operations {
             };
         };
     };
+    node_history: {
+        parameters: {
+            query?: {
+                /** @description How far back to look. */
+                range?: components["schemas"]["HistoryRange"];
+            };
+            header?: never;
+            path: {
+                /** @description The machine */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeHistory"];
+                };
+            };
+            /** @description The id or the range is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No valid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token may not read the fleet */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No such node */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     node_snapshots: {
         parameters: {
             query?: {
@@ -3404,6 +3862,44 @@ export interface operations {
             };
             /** @description There is no such operation */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    overview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description As of `ts` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description No valid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token may not read this */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3526,6 +4022,94 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    list_sessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoggedIn"][];
+                };
+            };
+        };
+    };
+    end_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description From the list of sessions */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is over */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description There is no such session */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Nothing in it is secret */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Settings"];
+                };
+            };
+            /** @description No valid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token may not read this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
             };
         };
     };
