@@ -32,7 +32,10 @@ export const MachineRow = memo(function MachineRow({ id, name, machine, worker }
   return (
     <tr style={{ height: ROW_PX }}>
       <Td>
-        <MachineBadge state={stateOf(entry)} small />
+        <div className={styles.states}>
+          <MachineBadge state={stateOf(entry)} small />
+          {worker && worker.state !== 'online' && <WorkerBadge state={worker.state} small />}
+        </div>
       </Td>
       <Td className={styles.machine}>
         <span className={styles.nameLine}>
@@ -77,10 +80,7 @@ export const MachineRow = memo(function MachineRow({ id, name, machine, worker }
       </Td>
       <Td number>{worker ? <JobsChip worker={worker} /> : <Unknown why={NO_WORKER} />}</Td>
       <Td className={styles.large}>
-        <div className={styles.tags}>
-          {worker && worker.state !== 'online' && <WorkerBadge state={worker.state} small />}
-          {worker && worker.tags.length > 0 && <Tags tags={worker.tags} />}
-        </div>
+        <div className={styles.tags}>{worker && worker.tags.length > 0 && <Tags tags={worker.tags} />}</div>
       </Td>
       <Td className={styles.large}>{worker?.version ?? <Unknown why="It did not tell its version" />}</Td>
       <Td number wide>
