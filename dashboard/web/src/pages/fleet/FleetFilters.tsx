@@ -1,7 +1,6 @@
-import { Search } from 'lucide-react';
-import { useId } from 'react';
 import { MACHINE_LOOKS, WORKER_LOOKS } from '../../ui/Badge';
 import { Chips } from '../../ui/Chips';
+import { SearchBox } from '../../ui/SearchBox';
 import { Select } from '../../ui/Select';
 import {
   type FleetEntry,
@@ -30,7 +29,6 @@ interface FleetFiltersProps {
 }
 
 export function FleetFilters({ entries, filter, onChange }: FleetFiltersProps) {
-  const searchId = useId();
   const tags = tagsOf(entries);
   // A tag that came with a link stays in sight even if no machine has it now.
   const offered = filter.tag !== null && !tags.includes(filter.tag) ? [filter.tag, ...tags] : tags;
@@ -43,19 +41,12 @@ export function FleetFilters({ entries, filter, onChange }: FleetFiltersProps) {
   })).filter(({ value, count: found }) => value === filter.worker || (value !== 'online' && found > 0));
   return (
     <search className={styles.filters} aria-label="Filter machines">
-      <div className={styles.search}>
-        <Search aria-hidden="true" />
-        <label htmlFor={searchId} className="visually-hidden">
-          Text in name, id, host, tag or job type
-        </label>
-        <input
-          id={searchId}
-          type="search"
-          placeholder="Name, host, tag, type…"
-          value={filter.text}
-          onChange={(event) => onChange({ text: event.target.value })}
-        />
-      </div>
+      <SearchBox
+        label="Text in name, id, host, tag or job type"
+        placeholder="Name, host, tag, type…"
+        value={filter.text}
+        onChange={(text) => onChange({ text })}
+      />
       <Chips
         label="State of the machine"
         options={MACHINE_STATES.map((value) => ({

@@ -32,7 +32,7 @@ export interface ChartProps {
 
 /** Room for the scale at the left and a margin at the right, the same for all that share a time axis. */
 export const AXIS_PX = 64;
-export const END_PX = 8;
+export const END_PX = 22;
 const TIME_AXIS_PX = 22;
 
 /** Lines over time; pointing at one chart points at the same moment in all of them. */
