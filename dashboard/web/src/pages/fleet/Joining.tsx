@@ -5,10 +5,8 @@ import { Link } from 'wouter';
 import { queries } from '../../api/queries';
 import { Button, LinkButton } from '../../ui/Button';
 import { Code } from '../../ui/Code';
-import { cx } from '../../ui/classes';
 import { Card, Row } from '../../ui/Layout';
 import { Segments } from '../../ui/Segments';
-import { Since } from '../../ui/Values';
 import type { Prepared } from './AddMachinePage';
 import styles from './AddMachinePage.module.css';
 import { joinCommand, type Shell } from './joinCommand';
@@ -57,7 +55,6 @@ function Arrival({ prepared, onAnother }: JoiningProps) {
   const { nodeId, nodeName, since } = prepared;
   const fleet = useQuery(queries.fleet());
   const workers = useQuery(queries.workers());
-  const [startedAt] = useState(Date.now);
   const machine = fleet.data?.find(({ id, lastSeen }) => id === nodeId && lastSeen >= since);
   const worker = workers.data?.find(({ id, state }) => id === nodeId && state !== 'lost');
   const hasArrived = machine !== undefined || worker !== undefined;
@@ -75,7 +72,7 @@ function Arrival({ prepared, onAnother }: JoiningProps) {
             </>
           ) : (
             <>
-              <LoaderCircle aria-hidden="true" className={cx(styles.waiting)} />
+              <LoaderCircle aria-hidden="true" className={styles.waiting} />
               <b>Waiting for {nodeName}</b>
             </>
           )}
@@ -89,9 +86,7 @@ function Arrival({ prepared, onAnother }: JoiningProps) {
           </Row>
         ) : (
           <>
-            <p className={styles.note}>
-              For <Since ts={startedAt} /> now. It mostly takes a few seconds after the line was entered.
-            </p>
+            <p className={styles.note}>It mostly takes a few seconds after the line was entered.</p>
             <p className={styles.note}>
               Nothing happens? Put <code>doctor</code> behind <code>forge-agent</code> in the same line: it
               checks everything between the machine and the hub, and says what to fix.

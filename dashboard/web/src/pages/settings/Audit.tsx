@@ -6,6 +6,7 @@ import { Card } from '../../ui/Layout';
 import { Empty, Loaded } from '../../ui/States';
 import { Table, Td, Th } from '../../ui/Table';
 import { Time } from '../../ui/Values';
+import { LongId } from './LongId';
 import styles from './Settings.module.css';
 
 /** What administrators did, newest first. */
@@ -47,7 +48,9 @@ export function Audit() {
                     </Td>
                     <Td title={entry.actor}>{names.get(entry.actor) ?? entry.actor}</Td>
                     <Td>{entry.action}</Td>
-                    <Td className={styles.id}>{entry.target}</Td>
+                    <Td>
+                      <LongId id={entry.target} />
+                    </Td>
                     <Td wide className={styles.detail}>
                       {entry.detail}
                     </Td>

@@ -4,11 +4,11 @@ import type { Operation } from '../../api/scopes';
 import { mayCall, useSession } from '../../api/session';
 import { Page } from '../../ui/Layout';
 import { Tabs } from '../../ui/Tabs';
-import { Appearance } from './Appearance';
 import { Audit } from './Audit';
 import { HubFacts } from './HubFacts';
 import { Sessions } from './Sessions';
 import { Solvers } from './Solvers';
+import { ThemeChoice } from './ThemeChoice';
 import { Tokens } from './Tokens';
 
 const TABS = [
@@ -17,7 +17,7 @@ const TABS = [
   { value: 'sessions', label: 'Sessions', needs: 'list_sessions', content: <Sessions /> },
   { value: 'audit', label: 'Audit', needs: 'list_audit', content: <Audit /> },
   { value: 'hub', label: 'Hub', needs: 'settings', content: <HubFacts /> },
-  { value: 'appearance', label: 'Appearance', needs: 'show_session', content: <Appearance /> },
+  { value: 'theme', label: 'Theme', needs: 'show_session', content: <ThemeChoice /> },
 ] as const satisfies readonly { value: string; label: string; needs: Operation; content: ReactNode }[];
 
 export default function SettingsPage() {

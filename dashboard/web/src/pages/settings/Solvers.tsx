@@ -4,6 +4,7 @@ import { useRef, useState } from 'react';
 import { api, ask } from '../../api/client';
 import { keys, queries } from '../../api/queries';
 import { useCan } from '../../api/session';
+import type { Solver } from '../../api/types';
 import { uploadSolver } from '../../api/upload';
 import { Button, IconButton } from '../../ui/Button';
 import { CopyButton } from '../../ui/Copy';
@@ -14,6 +15,7 @@ import { Empty, Loaded } from '../../ui/States';
 import { Table, Td, Th } from '../../ui/Table';
 import { useToast } from '../../ui/Toasts';
 import { Bytes, Time } from '../../ui/Values';
+import { LongId } from './LongId';
 import styles from './Settings.module.css';
 
 export function Solvers() {
@@ -61,14 +63,11 @@ export function Solvers() {
                   </>
                 }
               >
-                {all.map(({ sha256, bytes, created_at }) => (
+                {newestFirst(all).map(({ sha256, bytes, created_at }) => (
                   <tr key={sha256}>
                     <Td>
                       <span className={styles.checksum}>
-                        <span className={styles.id} title={sha256}>
-                          <span className={styles.long}>{sha256}</span>
-                          <span className={styles.short}>{sha256.slice(0, 12)}…</span>
-                        </span>
+                        <LongId id={sha256} />
                         <CopyButton text={sha256} label="Copy the checksum" />
                       </span>
                     </Td>
@@ -108,6 +107,10 @@ export function Solvers() {
       )}
     </>
   );
+}
+
+function newestFirst(solvers: Solver[]): Solver[] {
+  return solvers.toSorted((a, b) => b.created_at - a.created_at);
 }
 
 /** Chooses a file, hashes it in the browser and sends it. */

@@ -7,6 +7,7 @@ import { useCan, useSession } from '../../api/session';
 import type { Scope, Token } from '../../api/types';
 import { Badge, type Tone } from '../../ui/Badge';
 import { Button, IconButton } from '../../ui/Button';
+import { cx } from '../../ui/classes';
 import { Confirm } from '../../ui/Dialog';
 import { Card } from '../../ui/Layout';
 import { Empty, Loaded } from '../../ui/States';
@@ -85,7 +86,7 @@ export function Tokens() {
                   <tr key={token.id}>
                     <Td>
                       <span className={styles.name}>{token.name}</span>{' '}
-                      <span className={styles.muted}>
+                      <span className={cx(styles.muted, styles.long)}>
                         {token.id}
                         {token.id === own && ', yours'}
                       </span>

@@ -69,8 +69,8 @@ export function WorkerActions({ worker, hasMetrics }: { worker: Worker; hasMetri
       )}
       {asking === 'drain' && (
         <Confirm title={`Drain ${worker.id}?`} verb="Drain" onConfirm={drain} onClose={() => setAsking(null)}>
-          It finishes the {plural(worker.jobs, 'job')} it has and takes nothing new until it is resumed, also
-          after a restart.
+          {worker.jobs > 0 && `It finishes the ${plural(worker.jobs, 'job')} it has. `}
+          It takes nothing new until it is resumed, also after a restart.
         </Confirm>
       )}
       {asking === 'forget' && (

@@ -4,7 +4,7 @@ import { Card } from '../../ui/Layout';
 import { Segments } from '../../ui/Segments';
 import styles from './Settings.module.css';
 
-export function Appearance() {
+export function ThemeChoice() {
   const theme = useTheme();
   return (
     <Card title="Theme">
