@@ -65,6 +65,8 @@ export const queries = {
     queryOptions({
       queryKey: keys.fleet,
       queryFn: ({ signal }) => ask(api.GET('/api/fleet', { signal })),
+      // Live messages keep machines that did not change; comparing all their history finds nothing more.
+      structuralSharing: false,
     }),
   workers: () =>
     queryOptions({

@@ -30,7 +30,7 @@ export const MachineRow = memo(function MachineRow({ id, name, machine, worker }
   const entry = { id, machine, worker };
   const now = currentOf(machine);
   return (
-    <tr style={{ height: ROW_PX }}>
+    <tr className={styles.row} style={{ height: ROW_PX }}>
       <Td>
         <div className={styles.states}>
           <MachineBadge state={stateOf(entry)} small />

@@ -22,7 +22,7 @@ export function MachineRows({ entries }: { entries: FleetEntry[] }) {
   const above = (rows[0]?.start ?? offset) - offset;
   const below = virtual.getTotalSize() - ((rows.at(-1)?.end ?? offset) - offset);
   return (
-    <div ref={list}>
+    <div ref={list} className={styles.list}>
       <Card flush>
         <Table
           label="Machines"
@@ -34,15 +34,17 @@ export function MachineRows({ entries }: { entries: FleetEntry[] }) {
               <Th wide className={styles.metricColumn}>
                 Memory
               </Th>
-              <Th number className={styles.large}>
+              <Th number className={cx(styles.large, styles.diskColumn)}>
                 Disk
               </Th>
-              <Th number wide>
+              <Th number wide className={styles.slotsColumn}>
                 Slots
               </Th>
-              <Th number>Jobs</Th>
+              <Th number className={styles.jobsColumn}>
+                Jobs
+              </Th>
               <Th className={cx(styles.large, styles.tagsColumn)}>Tags</Th>
-              <Th className={styles.large}>Version</Th>
+              <Th className={cx(styles.large, styles.versionColumn)}>Version</Th>
               <Th number wide className={styles.seenColumn}>
                 Last seen
               </Th>

@@ -32,8 +32,9 @@ export function joinFleet(machines: Machine[], workers: Worker[]): FleetEntry[] 
   return [...entries.values()];
 }
 
+/** A machine that was given no name has its id for one. */
 export function nameOf({ id, machine, worker }: FleetEntry): string {
-  return machine?.name ?? worker?.name ?? id;
+  return machine && machine.name !== id ? machine.name : (worker?.name ?? id);
 }
 
 /** A worker that sends no metrics is judged by its heartbeat. */
