@@ -3,10 +3,11 @@
  * a page never makes up its own: `useQuery(queries.fleet())`.
  */
 import { infiniteQueryOptions, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
-import { api, ask, askWithResponse, getJson } from './client';
+import { api, ask, askExactly, getJson } from './client';
 import { ApiError } from './errors';
 import type { Overview } from './overview';
 import type { operations } from './schema';
+import type { Attempt, Job } from './types';
 
 export type JobsFilter = Omit<
   NonNullable<operations['list_jobs']['parameters']['query']>,
@@ -33,6 +34,30 @@ export const keys = {
   health: ['health'],
 } as const;
 
+interface PageOptions {
+  limit: number;
+  cursor?: string | undefined;
+  signal?: AbortSignal;
+}
+
+/** A part of a list of jobs, newest first. */
+export async function jobsPage(filter: JobsFilter, { limit, cursor, signal }: PageOptions) {
+  const query = { ...filter, limit, ...(cursor ? { cursor } : {}) };
+  const { data, response } = await askExactly<Job[]>(
+    api.GET('/api/jobs', { params: { query }, parseAs: 'text', ...(signal ? { signal } : {}) }),
+  );
+  return { jobs: data, nextCursor: response.headers.get('x-next-cursor') ?? undefined };
+}
+
+export async function loadJob(id: string, signal?: AbortSignal): Promise<Job> {
+  const call = api.GET('/api/jobs/{id}', {
+    params: { path: { id } },
+    parseAs: 'text',
+    ...(signal ? { signal } : {}),
+  });
+  return (await askExactly<Job>(call)).data;
+}
+
 export const queries = {
   overview: () =>
     queryOptions({
@@ -56,22 +81,24 @@ export const queries = {
     infiniteQueryOptions({
       queryKey: keys.jobs(filter),
       initialPageParam: undefined as string | undefined,
-      queryFn: async ({ pageParam, signal }) => {
-        const query = { ...filter, limit: JOBS_PAGE, ...(pageParam ? { cursor: pageParam } : {}) };
-        const { data, response } = await askWithResponse(api.GET('/api/jobs', { params: { query }, signal }));
-        return { jobs: data, nextCursor: response.headers.get('x-next-cursor') ?? undefined };
-      },
+      queryFn: ({ pageParam, signal }) => jobsPage(filter, { limit: JOBS_PAGE, cursor: pageParam, signal }),
       getNextPageParam: (page) => page.nextCursor,
     }),
   job: (id: string) =>
     queryOptions({
       queryKey: keys.job(id),
-      queryFn: ({ signal }) => ask(api.GET('/api/jobs/{id}', { params: { path: { id } }, signal })),
+      queryFn: ({ signal }) => loadJob(id, signal),
     }),
   attempts: (id: string) =>
     queryOptions({
       queryKey: keys.attempts(id),
-      queryFn: ({ signal }) => ask(api.GET('/api/jobs/{id}/attempts', { params: { path: { id } }, signal })),
+      queryFn: async ({ signal }): Promise<Attempt[]> =>
+        await ask(api.GET('/api/jobs/{id}/attempts', { params: { path: { id } }, signal })),
+    }),
+  solvers: () =>
+    queryOptions({
+      queryKey: keys.solvers,
+      queryFn: ({ signal }) => ask(api.GET('/api/solvers', { signal })),
     }),
   health: () =>
     queryOptions({
