@@ -1,6 +1,5 @@
 import createClient from 'openapi-fetch';
 import { toApiError, unreachable } from './errors';
-import { parseExact } from './exactJson';
 import type { paths } from './schema';
 
 /** The hub's typed API. Wrap calls in `ask` to get the data or an `ApiError`. */
@@ -32,15 +31,6 @@ export async function askWithResponse<T>(call: Promise<Answer<T>>): Promise<{ da
   }
   if (!answer.response.ok) throw toApiError(answer.response.status, answer.error);
   return { data: answer.data as T, response: answer.response };
-}
-
-/**
- * As `askWithResponse`, for a call made with `parseAs: 'text'` because its answer holds jobs' own
- * values, whose numbers must keep their digits.
- */
-export async function askExactly<T>(call: Promise<Answer<string>>): Promise<{ data: T; response: Response }> {
-  const { data, response } = await askWithResponse(call);
-  return { data: parseExact(data) as T, response };
 }
 
 /** A GET that the API's types do not describe. */

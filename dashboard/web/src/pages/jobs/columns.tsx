@@ -169,9 +169,10 @@ function Detail({ row }: { row: JobRow }) {
 function Reason({ row }: { row: JobRow }) {
   if (row.fail_reason == null) return <Unknown why="No reason was given" />;
   return (
-    <span className={styles.reason} title={row.fail_reason}>
+    <span className={styles.reason} title={[row.fail_reason, row.lastWords].filter(Boolean).join('\n')}>
       {row.errorClass && <strong>{row.errorClass}: </strong>}
       {row.fail_reason}
+      {row.lastWords && <span className={styles.words}> {row.lastWords}</span>}
     </span>
   );
 }

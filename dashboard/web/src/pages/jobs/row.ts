@@ -2,6 +2,7 @@
 import { stringifyExact } from '../../api/exactJson';
 import type { HubEvent, Job } from '../../api/types';
 import { changedBy } from '../../live/cache';
+import { stripAnsi } from '../../ui/ansi';
 
 const PREVIEW_CHARS = 200;
 
@@ -28,6 +29,8 @@ export interface JobRow extends Pick<Job, Kept> {
   /** Why it failed the last time. */
   fail_reason: string | null;
   errorClass: string | null;
+  /** The last line it wrote before that. */
+  lastWords: string | null;
   params: string;
   result: string | null;
   /** More of it has changed than the events told: it is to be read again when it is seen. */
@@ -56,6 +59,7 @@ export function rowOf(job: Job): JobRow {
     tags: job.tags,
     fail_reason: job.fail_reason ?? last?.reason ?? null,
     errorClass: last?.error_class ?? null,
+    lastWords: last?.backtrace ? lastLine(last.backtrace) : null,
     params: preview(job.params),
     result: job.result == null ? null : preview(job.result),
     stale: false,
@@ -66,10 +70,17 @@ function preview(value: unknown): string {
   return stringifyExact(value).slice(0, PREVIEW_CHARS);
 }
 
+function lastLine(text: string): string {
+  return stripAnsi(text.trimEnd().split('\n').at(-1) ?? '').slice(0, PREVIEW_CHARS);
+}
+
 /** A row as an event leaves it. */
 export function rowChangedBy(row: JobRow, event: HubEvent): JobRow {
   const next = changedBy(row, event);
-  if (event.reason != null) next.fail_reason = event.reason;
+  if (event.reason != null && event.reason !== row.fail_reason) {
+    next.fail_reason = event.reason;
+    next.lastWords = null;
+  }
   if (next.status === 'pending') {
     // A lease that is over shows no machine.
     next.worker_id = null;
