@@ -3,7 +3,7 @@ export function curl(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, bo
   const parts = ['curl -sS'];
   if (method !== 'GET' && !(method === 'POST' && body !== undefined)) parts.push(`-X ${method}`);
   parts.push('-H "Authorization: Bearer $TOKEN"');
-  if (body !== undefined) parts.push(`-H 'Content-Type: application/json' -d ${quote(body)}`);
+  if (body !== undefined) parts.push("-H 'Content-Type: application/json'", `-d ${quote(body)}`);
   parts.push(quote(location.origin + path));
   return parts.join(' \\\n  ');
 }

@@ -3,10 +3,11 @@
  * arrows move, Space chooses (with Shift up to here), Enter opens.
  */
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState } from 'react';
+import { type KeyboardEvent, type MouseEvent, useCallback, useEffect, useId, useRef, useState } from 'react';
 import { cx } from '../../ui/classes';
 import type { Column } from './columns';
 import styles from './JobGrid.module.css';
+import { JobGridRow } from './JobGridRow';
 import type { JobRow } from './row';
 import { extended, NOTHING, type Selection, toggled } from './selection';
 import { useIsPhone } from './useIsPhone';
@@ -46,7 +47,6 @@ export function JobGrid(props: JobGridProps) {
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowPx,
-    getItemKey: (index) => rows[index]?.id ?? index,
     overscan: OVERSCAN,
   });
   const items = virtual.getVirtualItems();
@@ -64,7 +64,6 @@ export function JobGrid(props: JobGridProps) {
   useEffect(() => virtual.scrollToOffset(0), [topKey]);
 
   const active = activeId === null ? -1 : rows.findIndex((row) => row.id === activeId);
-  const isChosen = (row: JobRow) => selection.all || selection.ids.has(row.id);
   const rowId = (row: JobRow) => `${id}-${row.id}`;
 
   function choose(row: JobRow, upToHere: boolean) {
@@ -109,11 +108,20 @@ export function JobGrid(props: JobGridProps) {
 
   function onRowClick(event: MouseEvent, row: JobRow) {
     setActiveId(row.id);
+    // The keys go on from here; a row itself may scroll away with the focus.
+    scroller.current?.focus({ preventScroll: true });
     if ((event.target as Element).closest('a') && !event.shiftKey) return;
     if (!onSelect) return onOpen(row);
     event.preventDefault();
     choose(row, event.shiftKey);
   }
+
+  // Rows are drawn anew only when they change, so what they call must stay the same.
+  const newestClick = useRef(onRowClick);
+  useEffect(() => {
+    newestClick.current = onRowClick;
+  });
+  const click = useCallback((event: MouseEvent, row: JobRow) => newestClick.current(event, row), []);
 
   const template = [...(onSelect ? ['36px'] : []), ...columns.map((column) => column.width)].join(' ');
   const shownActive = active >= first && active <= last ? rows[active] : undefined;
@@ -162,54 +170,20 @@ export function JobGrid(props: JobGridProps) {
         {items.map((item) => {
           const row = rows[item.index];
           if (!row) return null;
-          const chosen = isChosen(row);
           return (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the grid hears the keys for its active row.
-            <div
-              key={item.key}
+            <JobGridRow
+              key={row.id}
               id={rowId(row)}
-              role="row"
-              tabIndex={-1}
-              aria-rowindex={item.index + 2}
-              aria-selected={onSelect ? chosen : undefined}
-              className={cx(
-                styles.row,
-                styles.job,
-                chosen && styles.chosen,
-                row.id === activeId && styles.active,
-                onSelect && styles.withTick,
-              )}
-              style={{
-                gridTemplateColumns: isPhone ? undefined : template,
-                height: rowPx,
-                transform: `translateY(${item.start}px)`,
-              }}
-              onMouseDown={(event) => {
-                // Shift selects rows here, not text.
-                if (event.shiftKey) event.preventDefault();
-              }}
-              onClick={(event) => onRowClick(event, row)}
-            >
-              {onSelect && (
-                <span role="gridcell" tabIndex={-1} className={styles.tick}>
-                  <span className={cx(styles.box, chosen && styles.checked)} aria-hidden="true" />
-                </span>
-              )}
-              {columns.map((column) => (
-                <span
-                  key={column.title}
-                  role="gridcell"
-                  tabIndex={-1}
-                  className={cx(
-                    styles.cell,
-                    column.number && styles.number,
-                    column.phone ? styles[column.phone] : styles.wide,
-                  )}
-                >
-                  {column.cell(row)}
-                </span>
-              ))}
-            </div>
+              row={row}
+              index={item.index}
+              top={item.start}
+              height={rowPx}
+              template={isPhone ? undefined : template}
+              columns={columns}
+              chosen={onSelect ? selection.all || selection.ids.has(row.id) : null}
+              active={row.id === activeId}
+              onClick={click}
+            />
           );
         })}
       </div>

@@ -12,7 +12,7 @@ import { mayMatch } from './filter';
 import { type JobRow, rowChangedBy, rowOf } from './row';
 
 const FIRST_PAGE = 100;
-const NEXT_PAGE = 500;
+const NEXT_PAGE = 1_000;
 /** How often unseen jobs, and rows that are stale, are read at most. */
 const READ_EVERY_MS = 1_000;
 /** Single jobs read at a time. */
@@ -116,7 +116,9 @@ export class JobList {
       if (signal.aborted || this.#cursor !== cursor) return this.#set({ loadingMore: false });
       this.#cursor = page.nextCursor;
       const added = page.jobs.filter((job) => !this.#byId.has(job.id)).map(rowOf);
-      this.#show([...this.#rows, ...added], { loadingMore: false });
+      for (const row of added) this.#byId.set(row.id, row);
+      this.#rows = this.#rows.concat(added);
+      this.#set({ loadingMore: false });
       this.#readOn();
     } catch (error) {
       if (!signal.aborted) this.#set({ loadingMore: false, error });
