@@ -1,7 +1,9 @@
 /** What can be done to this job now, by who looks at it. */
+import { useQueryClient } from '@tanstack/react-query';
 import { Copy } from 'lucide-react';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
+import { keys } from '../../api/queries';
 import { mayCall, useCan, useSession } from '../../api/session';
 import type { BulkAction, Job } from '../../api/types';
 import { Button, LinkButton } from '../../ui/Button';
@@ -16,6 +18,9 @@ const HARMLESS: readonly BulkAction[] = ['retry', 'run_now'];
 export function JobActions({ job }: { job: Job }) {
   const [, navigate] = useLocation();
   const toast = useToast();
+  const client = useQueryClient();
+  // Events tell it too, but not to everybody.
+  const readAgain = () => client.invalidateQueries({ queryKey: keys.job(job.id) });
   const scope = useSession().data?.scope;
   const mayClone = useCan('enqueue');
   const [asking, setAsking] = useState<BulkAction | null>(null);
@@ -26,6 +31,7 @@ export function JobActions({ job }: { job: Job }) {
     setBusy(action);
     try {
       await actOn(action, job.id);
+      void readAgain();
       toast.ok(action === 'retry' ? 'The job waits for a worker again.' : 'The job is due now.');
     } catch (error) {
       toast.failed(`${ACTIONS[action].label} did not work`, error);
@@ -63,6 +69,7 @@ export function JobActions({ job }: { job: Job }) {
           target={{ ids: [job.id] }}
           onDone={() => {
             if (asking === 'delete') navigate('/jobs');
+            else void readAgain();
           }}
           onClose={() => setAsking(null)}
         />

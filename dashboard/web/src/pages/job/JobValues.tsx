@@ -6,6 +6,7 @@ import { Button } from '../../ui/Button';
 import { Code } from '../../ui/Code';
 import { JsonTree } from '../../ui/JsonTree';
 import { Card } from '../../ui/Layout';
+import styles from './JobValues.module.css';
 
 export function JobValues({ job }: { job: Job }) {
   return (
@@ -28,7 +29,7 @@ function Value({ title, value }: { title: string; value: unknown }) {
     <Card
       title={title}
       aside={
-        <Button look="quiet" aria-pressed={raw} onClick={() => setRaw(!raw)}>
+        <Button look="quiet" className={styles.toggle} aria-pressed={raw} onClick={() => setRaw(!raw)}>
           {raw ? 'Tree' : 'Raw'}
         </Button>
       }

@@ -14,6 +14,8 @@ import styles from './LogView.module.css';
 import { logAddress, useLog } from './useLog';
 
 const LINE_PX = 20;
+/** Room below the last line for a scrollbar. */
+const SCROLLBAR_PX = 18;
 const OVERSCAN = 30;
 /** Closer to the end than this counts as being there. */
 const END_PX = 40;
@@ -154,6 +156,7 @@ function Lines({ job, attempt, isOpen }: { job: Job; attempt: number; isOpen: bo
         <div
           ref={scroller}
           className={styles.scroller}
+          style={{ height: count * LINE_PX + SCROLLBAR_PX }}
           role="region"
           aria-label="Lines of the log"
           // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard.

@@ -1,10 +1,11 @@
 /** The filters of a list of jobs. They live in the address, so that a link shows the same view. */
 import { useQuery } from '@tanstack/react-query';
 import { Search, SlidersHorizontal, X } from 'lucide-react';
-import { useEffect, useId, useState } from 'react';
+import { useEffect, useId, useRef, useState } from 'react';
 import { type JobsFilter, queries } from '../../api/queries';
 import { useCan } from '../../api/session';
 import { JOB_STATUSES } from '../../api/types';
+import { useShortcut } from '../../app/shortcuts';
 import { JOB_LOOKS, VIEW_LOOKS } from '../../ui/Badge';
 import { Button } from '../../ui/Button';
 import { Chips } from '../../ui/Chips';
@@ -30,6 +31,8 @@ interface FiltersProps {
 export function Filters({ filter, own, types, onChange }: FiltersProps) {
   const [open, setOpen] = useState(false);
   const moreId = useId();
+  const line = useRef<HTMLDivElement>(null);
+  useShortcut('/', 'Searches the jobs', () => line.current?.querySelector('input')?.focus());
   const mayWatch = useCan('list_workers');
   const overview = useQuery({ ...queries.overview(), enabled: mayWatch }).data;
   const workers = useQuery({ ...queries.workers(), enabled: mayWatch }).data;
@@ -45,7 +48,7 @@ export function Filters({ filter, own, types, onChange }: FiltersProps) {
 
   return (
     <search className={styles.filters} aria-label="Filters">
-      <div className={styles.line}>
+      <div ref={line} className={styles.line}>
         <TextFilter
           label="Search id, type, tag or reason"
           value={filter.q}

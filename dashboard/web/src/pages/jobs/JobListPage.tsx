@@ -48,6 +48,7 @@ export function JobListPage({ title, own, columns, offers, empty, actions }: Job
   const mayActOnAll = useCan('bulk');
   const maySelect = useCan('retry') || mayActOnAll;
   const mayWatch = useCan('list_workers');
+  const mayHear = useCan('events');
   const overview = useQuery({ ...queries.overview(), enabled: mayWatch }).data;
   const [toTop, setToTop] = useState(0);
   const total = state.complete ? state.rows.length : countOf(overview, filter);
@@ -84,6 +85,8 @@ export function JobListPage({ title, own, columns, offers, empty, actions }: Job
             offers={offers}
             mayActOnAll={mayActOnAll}
             onSelect={select}
+            // Who may not watch events sees what came of it by reading the list again.
+            onDone={() => !mayHear && void list.reload()}
           />
         )}
         {state.phase === 'failed' ? (

@@ -17,9 +17,11 @@ interface SelectionBarProps {
   offers: readonly OfferedAction[];
   mayActOnAll: boolean;
   onSelect: (selection: Selection) => void;
+  onDone: () => void;
 }
 
-export function SelectionBar({ selection, filter, total, offers, mayActOnAll, onSelect }: SelectionBarProps) {
+export function SelectionBar(props: SelectionBarProps) {
+  const { selection, filter, total, offers, mayActOnAll, onSelect, onDone } = props;
   const [asking, setAsking] = useState<OfferedAction | null>(null);
   const { all, ids } = selection;
   const some = all || ids.size > 0;
@@ -62,7 +64,10 @@ export function SelectionBar({ selection, filter, total, offers, mayActOnAll, on
           action={asking.action}
           label={asking.label}
           target={all ? { filter } : { ids: [...ids] }}
-          onDone={() => onSelect(NOTHING)}
+          onDone={() => {
+            onSelect(NOTHING);
+            onDone();
+          }}
           onClose={() => setAsking(null)}
         />
       )}
