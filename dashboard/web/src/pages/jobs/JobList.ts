@@ -162,8 +162,11 @@ export class JobList {
 
   /** Whether new rows may be put in at once. */
   setAtTop(atTop: boolean): void {
+    if (atTop === this.#atTop) return;
     this.#atTop = atTop;
-    if (atTop && this.#unseen.size > 0) this.#readUnseen.ask();
+    if (this.#unseen.size === 0) return;
+    this.#set({});
+    if (atTop) this.#readUnseen.ask();
   }
 
   /** Jobs become due, and leave these lists, without an event. */
@@ -250,9 +253,11 @@ export class JobList {
 
   #set(more: Partial<ListState>): void {
     const complete = this.#cursor === undefined && (more.phase ?? this.#state.phase) === 'ready';
+    // At the top they are about to be shown.
+    const unseen = this.#atTop ? 0 : this.#unseen.size;
     const { compare } = this.options;
     const sorted = complete && compare ? [...this.#rows].sort(compare) : this.#rows;
-    this.#state = { ...this.#state, ...more, rows: sorted, complete, unseen: this.#unseen.size };
+    this.#state = { ...this.#state, ...more, rows: sorted, complete, unseen };
     for (const listener of this.#listeners) listener();
   }
 }

@@ -217,14 +217,14 @@ function JobForm({ initial }: { initial: Draft }) {
         </Card>
       </div>
       <div className={styles.end}>
+        <Button look="primary" type="submit" busy={busy}>
+          Submit the job
+        </Button>
         {error !== null && (
           <p role="alert" className={styles.error}>
             The hub did not take it: {messageOf(error)}
           </p>
         )}
-        <Button look="primary" type="submit" busy={busy}>
-          Submit the job
-        </Button>
       </div>
     </form>
   );
