@@ -46,5 +46,20 @@ export default defineConfig({
   worker: { format: 'es' },
   server: { proxy },
   preview: { proxy },
-  test: { environment: 'jsdom', setupFiles: ['src/test/setup.ts'], restoreMocks: true },
+  test: {
+    restoreMocks: true,
+    // A document costs a second for each file, so only what draws gets one.
+    projects: [
+      { extends: true, test: { name: 'logic', environment: 'node', include: ['src/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'parts',
+          environment: 'jsdom',
+          include: ['src/**/*.test.tsx'],
+          setupFiles: ['src/test/setup.ts'],
+        },
+      },
+    ],
+  },
 });

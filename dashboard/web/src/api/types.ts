@@ -4,6 +4,13 @@ import type { components } from './schema';
 type Schemas = components['schemas'];
 
 export type Job = Schemas['Job'];
+/** One claim of a job; `due_at` is when it could have been claimed, where the hub tells it. */
+export type Attempt = Schemas['Attempt'] & { due_at?: number | null };
+export type Failure = Schemas['Failure'];
+export type NewJob = Schemas['NewJob'];
+export type Solver = Schemas['Solver'];
+export type BulkAction = Schemas['BulkAction'];
+export type BulkAnswer = Schemas['BulkAnswer'];
 export type JobStatus = Schemas['Status'];
 export type JobView = Schemas['View'];
 export type Machine = Schemas['Node'];
@@ -16,7 +23,6 @@ export type NodeHistory = Schemas['NodeHistory'];
 export type HistoryPoint = Schemas['HistoryPoint'];
 export type HistoryRange = Schemas['HistoryRange'];
 export type Spread = Schemas['Spread'];
-export type Solver = Schemas['Solver'];
 export type Token = Schemas['Token'];
 export type Settings = Schemas['Settings'];
 export type Session = Schemas['Session'];

@@ -97,8 +97,22 @@ function applyToFleet(client: QueryClient, changed: Map<string, Machine>): void 
   if (isNew) void client.invalidateQueries({ queryKey: keys.overview });
 }
 
-/** A job as an event leaves it. */
-export function changedBy(job: Job, event: HubEvent): Job {
+/** What events change of a job. */
+type Changing = Pick<
+  Job,
+  | 'status'
+  | 'attempt'
+  | 'attempts'
+  | 'run_at'
+  | 'worker_id'
+  | 'progress'
+  | 'claimed_at'
+  | 'started_at'
+  | 'cancel_requested'
+>;
+
+/** A job, or a row of a list of jobs, as an event leaves it. */
+export function changedBy<T extends Changing>(job: T, event: HubEvent): T {
   const next = { ...job };
   if (event.status) next.status = event.status;
   if (event.attempt != null) next.attempt = event.attempt;

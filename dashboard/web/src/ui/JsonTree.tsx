@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { ExactNumber, stringifyExact } from '../api/exactJson';
 import styles from './Code.module.css';
 import { CopyButton } from './Copy';
 import { cx } from './classes';
@@ -16,7 +17,7 @@ export function JsonTree({ value, label }: { value: unknown; label: string }) {
         <Value value={value} depth={0} />
       </div>
       <div className={styles.copy}>
-        <CopyButton text={JSON.stringify(value, null, 2) ?? ''} label={`Copy ${label.toLowerCase()}`} />
+        <CopyButton text={stringifyExact(value, 2)} label={`Copy ${label.toLowerCase()}`} />
       </div>
     </div>
   );
@@ -29,7 +30,7 @@ interface ValueProps {
 }
 
 function Value({ name, value, depth }: ValueProps) {
-  if (typeof value === 'object' && value !== null)
+  if (typeof value === 'object' && value !== null && !(value instanceof ExactNumber))
     return <Branch {...(name === undefined ? {} : { name })} value={value} depth={depth} />;
   return (
     <div className={styles.leaf}>
@@ -44,7 +45,12 @@ function Name({ name }: { name: string | undefined }) {
 }
 
 function Leaf({ value }: { value: unknown }) {
-  const kind = value === null || value === undefined ? 'nothing' : typeof value;
+  const kind =
+    value === null || value === undefined
+      ? 'nothing'
+      : value instanceof ExactNumber
+        ? 'number'
+        : typeof value;
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
   return <span className={cx(styles.value, styles[kind])}>{text}</span>;
 }

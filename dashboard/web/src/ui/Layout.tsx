@@ -11,15 +11,17 @@ interface PageProps {
   actions?: ReactNode;
   /** Above the title: where this page belongs. */
   crumb?: ReactNode;
+  /** As high as the window, for a page whose content scrolls by itself. */
+  fill?: boolean;
   children: ReactNode;
 }
 
-export function Page({ title, aside, actions, crumb, children }: PageProps) {
+export function Page({ title, aside, actions, crumb, fill = false, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Forge Fleet`;
   }, [title]);
   return (
-    <div className={styles.page}>
+    <div className={cx(styles.page, fill && styles.fill)}>
       <header className={styles.header}>
         <div className={styles.titles}>
           {crumb && <div className={styles.crumb}>{crumb}</div>}

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import type { QueueSummary } from '../../api/overview';
+import type { QueueSummary } from '../../api/types';
 import { Meter } from '../../ui/Meter';
 import { Td } from '../../ui/Table';
 import { Count, Duration } from '../../ui/Values';

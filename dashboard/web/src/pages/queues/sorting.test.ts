@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { QueueSummary } from '../../api/overview';
+import type { QueueSummary } from '../../api/types';
 import { clicked, DEFAULT_ORDER, orderFrom, orderText, sorted } from './sorting';
 
 const queue = (name: string, due: number, oldest_wait_ms: number | null, running = 0): QueueSummary => ({

@@ -1,5 +1,5 @@
 /** The order of the queues, as the address tells it: `?sort=due` or, the other way round, `?sort=-due`. */
-import type { QueueSummary } from '../../api/overview';
+import type { QueueSummary } from '../../api/types';
 
 export const COLUMNS = ['name', 'due', 'running', 'scheduled', 'wait', 'completed', 'failed'] as const;
 export type Column = (typeof COLUMNS)[number];
@@ -16,7 +16,7 @@ const VALUES: Record<Exclude<Column, 'name'>, (queue: QueueSummary) => number | 
   due: ({ due }) => due,
   running: ({ running }) => running,
   scheduled: ({ scheduled }) => scheduled,
-  wait: ({ oldest_wait_ms }) => oldest_wait_ms,
+  wait: ({ oldest_wait_ms }) => oldest_wait_ms ?? null,
   completed: ({ completed_last_hour }) => completed_last_hour,
   failed: ({ failed_last_hour }) => failed_last_hour,
 };
