@@ -14,6 +14,7 @@ export function Audit() {
   const audit = useInfiniteQuery(queries.audit());
   const tokens = useQuery(queries.tokens());
   const names = new Map(tokens.data?.map(({ id, name }) => [id, name]));
+  const nameOf = (actor: string) => names.get(actor) ?? actor;
   const entries = audit.data?.pages.flatMap((page) => page.entries);
   return (
     <Card title="What administrators did" flush>
@@ -33,7 +34,7 @@ export function Audit() {
                 head={
                   <>
                     <Th>When</Th>
-                    <Th>Who</Th>
+                    <Th wide>Who</Th>
                     <Th>What</Th>
                     <Th>On</Th>
                     <Th wide>Details</Th>
@@ -46,8 +47,14 @@ export function Audit() {
                     <Td>
                       <Time ts={entry.ts} as="clock" />
                     </Td>
-                    <Td title={entry.actor}>{names.get(entry.actor) ?? entry.actor}</Td>
-                    <Td>{entry.action}</Td>
+                    <Td wide title={entry.actor}>
+                      {nameOf(entry.actor)}
+                    </Td>
+                    <Td>
+                      {entry.action}
+                      {/* Where there is no room for a column of its own. */}
+                      <span className={styles.actor}>by {nameOf(entry.actor)}</span>
+                    </Td>
                     <Td>
                       <LongId id={entry.target} />
                     </Td>

@@ -31,7 +31,7 @@ export interface ChartProps {
 }
 
 /** Room for the scale at the left and a margin at the right, the same for all that share a time axis. */
-export const AXIS_PX = 64;
+export const AXIS_PX = 72;
 export const END_PX = 22;
 const TIME_AXIS_PX = 22;
 
