@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { toApiError, unreachable } from '../../api/errors';
 import { useFollowLog, useLive } from '../../live/LiveProvider';
+import { Pacer } from '../jobs/Pacer';
 import { LogText } from './LogText';
 
 /** How often a growing log is read at most. */
@@ -47,8 +48,8 @@ export function useLog(jobId: string, attempt: number, isOpen: boolean): Log {
 class LogReader {
   #text = new LogText();
   #aborter = new AbortController();
-  #busy = false;
-  #again = false;
+  #failed = false;
+  #pacer = new Pacer(READ_EVERY_MS, () => this.#read());
 
   constructor(
     private readonly jobId: string,
@@ -60,27 +61,24 @@ class LogReader {
 
   stop(): void {
     this.#aborter.abort();
+    this.#pacer.stop();
   }
 
   read(): void {
-    if (this.#busy) {
-      this.#again = true;
-      return;
-    }
-    this.#busy = true;
-    this.#again = false;
+    this.#pacer.ask();
+  }
+
+  async #read(): Promise<void> {
     const { signal } = this.#aborter;
-    void this.#readOn(signal)
-      .then(
-        (grown) => !signal.aborted && grown && this.show({ text: this.#text, error: null, isRead: true }),
-        (error: unknown) => !signal.aborted && this.show({ text: this.#text, error, isRead: true }),
-      )
-      .finally(() => {
-        setTimeout(() => {
-          this.#busy = false;
-          if (this.#again && !signal.aborted) this.read();
-        }, READ_EVERY_MS);
-      });
+    try {
+      const grown = await this.#readOn(signal);
+      if ((grown || this.#failed) && !signal.aborted)
+        this.show({ text: this.#text, error: null, isRead: true });
+      this.#failed = false;
+    } catch (error) {
+      this.#failed = true;
+      if (!signal.aborted) this.show({ text: this.#text, error, isRead: true });
+    }
   }
 
   async #readOn(signal: AbortSignal): Promise<boolean> {

@@ -9,6 +9,7 @@
 import { type JobsFilter, jobsPage, loadJob } from '../../api/queries';
 import type { HubEvent, Job } from '../../api/types';
 import { mayMatch } from './filter';
+import { Pacer } from './Pacer';
 import { type JobRow, rowChangedBy, rowOf } from './row';
 
 const FIRST_PAGE = 100;
@@ -62,8 +63,8 @@ export class JobList {
   #listeners = new Set<() => void>();
   #aborter = new AbortController();
   #atTop = true;
-  #readUnseen = new Pacer(() => this.#takeInUnseen());
-  #readStale = new Pacer(() => this.#refreshStale());
+  #readUnseen = new Pacer(READ_EVERY_MS, () => this.#takeInUnseen());
+  #readStale = new Pacer(READ_EVERY_MS, () => this.#refreshStale());
   #visible: readonly JobRow[] = [];
 
   constructor(
@@ -259,38 +260,5 @@ export class JobList {
     const sorted = complete && compare ? [...this.#rows].sort(compare) : this.#rows;
     this.#state = { ...this.#state, ...more, rows: sorted, complete, unseen };
     for (const listener of this.#listeners) listener();
-  }
-}
-
-/** Runs something at once, then at most once in a while and never twice at a time; forgets no call. */
-class Pacer {
-  #run: () => Promise<void>;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #busy = false;
-  #again = false;
-
-  constructor(run: () => Promise<void>) {
-    this.#run = run;
-  }
-
-  ask(): void {
-    if (this.#busy) {
-      this.#again = true;
-      return;
-    }
-    this.#busy = true;
-    this.#again = false;
-    void this.#run().finally(() => {
-      this.#timer = setTimeout(() => {
-        this.#busy = false;
-        if (this.#again) this.ask();
-      }, READ_EVERY_MS);
-    });
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#busy = false;
-    this.#again = false;
   }
 }

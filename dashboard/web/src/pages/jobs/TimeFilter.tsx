@@ -7,6 +7,7 @@ import { Field } from '../../ui/Field';
 import { formatTime } from '../../ui/format';
 import { Row } from '../../ui/Layout';
 import { fromLocalInput, toLocalInput } from './localTime';
+import styles from './TimeFilter.module.css';
 
 const HOUR_MS = 3_600_000;
 const LAST = [
@@ -65,7 +66,7 @@ function TimeDialog({ since, until, onChange, onClose }: TimeFilterProps & { onC
           </Button>
         ))}
       </Row>
-      <div style={{ display: 'grid', gap: 12, marginTop: 16 }}>
+      <div className={styles.times}>
         <Field
           label="From"
           type="datetime-local"

@@ -70,12 +70,12 @@ export const columns = {
   },
   due: {
     title: 'Due',
-    width: '184px',
+    width: '226px',
     phone: 'when',
     cell: (row) => (
       <>
         <Time ts={row.run_at} />{' '}
-        <span className={styles.faint}>
+        <span className={styles.clock}>
           <Time ts={row.run_at} as="clock" />
         </span>
       </>
