@@ -5,20 +5,24 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Hub, SECRET } from './hub';
-import { binary, Program } from './processes';
+import { BINARIES, binary, Program } from './processes';
 
 export class Agent {
   readonly folder = mkdtempSync(join(tmpdir(), 'forge-browser-agent-'));
   readonly #program: Program;
 
-  /** With exactly these settings. */
-  constructor(env: Record<string, string>) {
-    this.#program = new Program(binary('forge-agent'), env, this.folder, join(this.folder, 'agent.log'));
+  private constructor(command: readonly string[], env: Record<string, string>) {
+    this.#program = new Program(command, env, this.folder, join(this.folder, 'agent.log'));
+  }
+
+  /** By a line for a shell, in which `NAME=value` settings stand before the agent's name. */
+  static fromLine(line: string): Agent {
+    return new Agent(['/bin/sh', '-c', `exec env ${line}`], { PATH: `${BINARIES}:${process.env.PATH}` });
   }
 
   /** A worker for this hub with the administrator's token. */
   static for(hub: Hub, id: string, env: Record<string, string> = {}): Agent {
-    return new Agent({
+    return new Agent([binary('forge-agent')], {
       HUB_URL: hub.url,
       NODE_ID: id,
       FORGE_INGEST_SECRET: SECRET,

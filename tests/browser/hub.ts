@@ -46,7 +46,7 @@ export class Hub {
       FORGE_READY_FILE: ready,
     };
     const appears = appearance(this.folder, 'ready');
-    const program = new Program(binary('forge-hub'), env, this.folder, join(this.folder, 'hub.log'));
+    const program = new Program([binary('forge-hub')], env, this.folder, join(this.folder, 'hub.log'));
     this.#program = program;
     try {
       await Promise.race([appears.seen, program.ended]);

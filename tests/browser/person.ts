@@ -55,6 +55,13 @@ export class Person {
       baseURL: hub.url,
       ...options,
     });
+    await context.addInitScript(() => {
+      document.addEventListener('securitypolicyviolation', (event) => {
+        console.error(
+          `content policy ${event.violatedDirective} broken by ${event.blockedURI || 'the page'}`,
+        );
+      });
+    });
     return new Person(hub, context);
   }
 

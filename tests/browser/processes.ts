@@ -10,7 +10,7 @@ process.on('exit', () => {
 });
 
 export const REPOSITORY = join(import.meta.dirname, '..', '..');
-const BINARIES = process.env.FORGE_BIN_DIR || join(REPOSITORY, 'target', 'debug');
+export const BINARIES = process.env.FORGE_BIN_DIR || join(REPOSITORY, 'target', 'debug');
 
 export function binary(name: 'forge-hub' | 'forge-agent'): string {
   const path = join(BINARIES, name);
@@ -27,10 +27,11 @@ export class Program {
   #hasEnded = false;
 
   /** What it prints is added to the file `logPath`. */
-  constructor(path: string, env: Record<string, string>, cwd: string, logPath: string) {
+  constructor(command: readonly string[], env: Record<string, string>, cwd: string, logPath: string) {
     this.#logPath = logPath;
     const log = openSync(logPath, 'a');
-    const child = spawn(path, [], {
+    const [path = '', ...words] = command;
+    const child = spawn(path, words, {
       cwd,
       env: { PATH: process.env.PATH ?? '', HOME: cwd, ...env },
       stdio: ['ignore', log, log],
