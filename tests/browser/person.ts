@@ -79,6 +79,17 @@ export class Person {
     return page;
   }
 
+  /** Opens a page and waits until it has these words, is live, and loads nothing any more. */
+  async see(path: string, words: string): Promise<Page> {
+    const page = await this.open(path);
+    await page.getByText(words).first().waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.waitForFunction(
+      () => !document.querySelector('[aria-label=Loading]') && !document.body.innerText.includes('Reading…'),
+    );
+    return page;
+  }
+
   #listenTo(page: Page): void {
     page.on('console', (message) => {
       const line = `${message.type()}: ${message.text()} (${message.location().url})`;

@@ -12,13 +12,11 @@ test('a job with a solver is submitted, watched live through its states, and its
   await page.getByRole('link', { name: 'New job' }).first().click();
   await page.getByLabel('Type', { exact: true }).fill('steered');
   await page.getByRole('radio', { name: 'A solver on the hub' }).check();
-  await page
-    .getByLabel('File of the solver')
-    .setInputFiles({
-      name: 'steered.sh',
-      mimeType: 'text/x-shellscript',
-      buffer: Buffer.from(solver.script),
-    });
+  await page.getByLabel('File of the solver').setInputFiles({
+    name: 'steered.sh',
+    mimeType: 'text/x-shellscript',
+    buffer: Buffer.from(solver.script),
+  });
   await page.getByText('Uploaded steered.sh.').waitFor();
   await page.getByRole('button', { name: 'Submit the job' }).click();
 
