@@ -10,6 +10,7 @@ const { resolve } = createRequire(import.meta.url);
 
 export default defineConfig(({ mode }) => ({
   root: join(import.meta.dirname, '../../tests/browser'),
+  cacheDir: join(import.meta.dirname, 'node_modules/.vite-browser'),
   resolve: {
     alias: Object.fromEntries(['axe-core', 'playwright-core'].map((name) => [name, resolve(name)])),
   },

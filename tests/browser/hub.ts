@@ -41,7 +41,7 @@ export class Hub {
     const env = {
       HOST: '127.0.0.1',
       PORT: String(this.#port),
-      SQLITE_PATH: join(this.folder, 'forge-fleet.sqlite'),
+      SQLITE_PATH: this.database,
       FORGE_INGEST_SECRET: SECRET,
       FORGE_READY_FILE: ready,
     };
@@ -56,6 +56,10 @@ export class Hub {
     } finally {
       appears.stop();
     }
+  }
+
+  get database(): string {
+    return join(this.folder, 'forge-fleet.sqlite');
   }
 
   get url(): string {

@@ -34,6 +34,13 @@ function findChromium(): string {
   }
 }
 
+/** Waits until a page reads nothing any more for the first time. */
+export async function loaded(page: Page): Promise<void> {
+  await page.waitForFunction(
+    () => !document.querySelector('[aria-label=Loading]') && !document.body.innerText.includes('Reading…'),
+  );
+}
+
 export class Person {
   readonly #hub: Hub;
   readonly context: BrowserContext;
@@ -84,9 +91,7 @@ export class Person {
     const page = await this.open(path);
     await page.getByText(words).first().waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
-    await page.waitForFunction(
-      () => !document.querySelector('[aria-label=Loading]') && !document.body.innerText.includes('Reading…'),
-    );
+    await loaded(page);
     return page;
   }
 
