@@ -235,12 +235,16 @@ impl Config {
 
     /// Whether what is sent can be read on the way.
     pub fn is_open_to_listeners(&self) -> bool {
-        let Ok(url) = reqwest::Url::parse(&self.hub_url) else { return false };
-        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let loopback = host == "localhost"
-            || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
-        url.scheme() == "http" && !loopback
+        reqwest::Url::parse(&self.hub_url).is_ok_and(|url| url.scheme() == "http" && !is_this_machine(&url))
     }
+}
+
+/// Whether a URL leads to this machine itself. No proxy may be asked for it: it would look at its own
+/// machine, and be told the token.
+pub(crate) fn is_this_machine(url: &reqwest::Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost"
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 fn at_home(folder: &str) -> anyhow::Result<PathBuf> {

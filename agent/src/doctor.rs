@@ -58,7 +58,8 @@ pub async fn examine(config: &Config) -> anyhow::Result<ExitCode> {
         false => report.note("proxy", &format!("set by {}", proxies.join(", "))),
     }
     address(config, !proxies.is_empty(), &mut report).await;
-    match Trust::read(config.hub_ca_file.as_deref()).and_then(|trust| hub::client(&trust)) {
+    let trust = Trust::read(config.hub_ca_file.as_deref());
+    match trust.and_then(|trust| hub::client(&trust, &config.hub_url)) {
         Ok(client) => {
             let hub = Hub::new(client, config.hub_url.clone(), config.ingest_secret.clone(), id, None);
             hub_itself(config, &hub, &mut report).await;

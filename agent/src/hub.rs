@@ -1,7 +1,11 @@
 //! Requests to the hub. Every answer is one of three things: what was asked for, a definite no,
 //! or "not now", which is tried again.
 
-use crate::{config::Token, logs::Progress, tls::Trust};
+use crate::{
+    config::{Token, is_this_machine},
+    logs::Progress,
+    tls::Trust,
+};
 use anyhow::Context;
 use bytes::Bytes;
 use forge_shared::{
@@ -13,7 +17,7 @@ use forge_shared::{
         ClaimedJob, ErrorBody, HeartbeatAnswer, LogOffset, Registered, ReportAnswer, WorkerHeartbeatAnswer,
     },
 };
-use reqwest::{Client, Method, RequestBuilder, StatusCode, header};
+use reqwest::{Client, Method, RequestBuilder, StatusCode, Url, header};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -78,14 +82,16 @@ pub struct Hub {
 }
 
 /// A client for the hub. Proxies come from the environment.
-pub fn client(trust: &Trust) -> anyhow::Result<Client> {
+pub fn client(trust: &Trust, hub_url: &str) -> anyhow::Result<Client> {
+    let is_here = Url::parse(hub_url).is_ok_and(|url| is_this_machine(&url));
     let builder = || {
-        Client::builder()
+        let builder = Client::builder()
             .connect_timeout(CONNECT_MAX)
             .redirect(reqwest::redirect::Policy::none())
             .tcp_nodelay(true)
             .pool_idle_timeout(Duration::from_secs(60))
-            .user_agent(concat!("forge-agent/", env!("CARGO_PKG_VERSION")))
+            .user_agent(concat!("forge-agent/", env!("CARGO_PKG_VERSION")));
+        if is_here { builder.no_proxy() } else { builder }
     };
     trust.build(builder).context("cannot make a client for the hub")
 }

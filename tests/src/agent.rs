@@ -140,7 +140,11 @@ impl Agent {
         let mut child = self.child.take().expect("the agent runs");
         match tokio::time::timeout(Duration::from_secs(60), child.wait()).await {
             Ok(status) => status.expect("wait for the agent"),
-            Err(_) => panic!("the agent did not end\n{}", self.log()),
+            Err(_) => {
+                // Dropped with this, it is killed.
+                self.child = Some(child);
+                panic!("the agent did not end");
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use reqwest::{Client, Response, Url};
 
 use super::checksum::Checksum;
 use super::{CacheError, Source};
+use crate::config::is_this_machine;
 use crate::tls::Trust;
 
 const REDIRECTS_MAX: usize = 5;
@@ -140,13 +141,14 @@ impl Remote {
 
     fn client(&self, url: &Url, addresses: &[SocketAddr]) -> reqwest::Result<Client> {
         let builder = || {
-            Client::builder()
+            let builder = Client::builder()
                 .redirect(reqwest::redirect::Policy::none())
                 .referer(false)
                 .user_agent(concat!("forge-agent/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(self.connect_timeout)
                 .pool_max_idle_per_host(0)
-                .resolve_to_addrs(url.host_str().unwrap_or_default(), addresses)
+                .resolve_to_addrs(url.host_str().unwrap_or_default(), addresses);
+            if is_this_machine(url) { builder.no_proxy() } else { builder }
         };
         self.trust.build(builder)
     }

@@ -6,6 +6,7 @@ import { infiniteQueryOptions, QueryCache, QueryClient, queryOptions } from '@ta
 import { api, ask, askWithResponse } from './client';
 import { ApiError } from './errors';
 import type { operations } from './schema';
+import type { HistoryRange } from './types';
 
 export type JobsFilter = Omit<
   NonNullable<operations['list_jobs']['parameters']['query']>,
@@ -14,6 +15,20 @@ export type JobsFilter = Omit<
 
 /** Rows of one page of a list. */
 export const JOBS_PAGE = 200;
+const AUDIT_PAGE = 100;
+/** Jobs drawn under the charts of a machine; more would be a carpet. */
+export const RAN_JOBS_MAX = 500;
+
+const HOUR_MS = 3_600_000;
+
+export const RANGE_MS: Record<HistoryRange, number> = {
+  '1h': HOUR_MS,
+  '12h': 12 * HOUR_MS,
+  '24h': 24 * HOUR_MS,
+  '7d': 7 * 24 * HOUR_MS,
+  '30d': 30 * 24 * HOUR_MS,
+  '1y': 365 * 24 * HOUR_MS,
+};
 
 export const keys = {
   session: ['session'],
@@ -21,6 +36,9 @@ export const keys = {
   fleet: ['fleet'],
   workers: ['workers'],
   worker: (id: string) => ['worker', id],
+  history: (id: string, range: HistoryRange) => ['history', id, range],
+  ranJobs: (id: string, range: HistoryRange) => ['ran-jobs', id, range],
+  heldJobs: (id: string) => ['held-jobs', id],
   /** Every list of jobs. */
   allJobs: ['jobs'],
   jobs: (filter: JobsFilter) => ['jobs', filter],
@@ -28,7 +46,9 @@ export const keys = {
   attempts: (id: string) => ['job', id, 'attempts'],
   solvers: ['solvers'],
   tokens: ['tokens'],
+  sessions: ['sessions'],
   audit: ['audit'],
+  settings: ['settings'],
   health: ['health'],
 } as const;
 
@@ -44,11 +64,43 @@ export const queries = {
     queryOptions({
       queryKey: keys.fleet,
       queryFn: ({ signal }) => ask(api.GET('/api/fleet', { signal })),
+      // Live messages keep machines that did not change; comparing all their history finds nothing more.
+      structuralSharing: false,
     }),
   workers: () =>
     queryOptions({
       queryKey: keys.workers,
       queryFn: ({ signal }) => ask(api.GET('/api/workers', { signal })),
+    }),
+  /** The past of a machine. */
+  history: (id: string, range: HistoryRange) =>
+    queryOptions({
+      queryKey: keys.history(id, range),
+      queryFn: ({ signal }) =>
+        ask(api.GET('/api/nodes/{id}/history', { params: { path: { id }, query: { range } }, signal })),
+      placeholderData: (before, query) => (query?.queryKey[1] === id ? before : undefined),
+      refetchInterval: range === '1h' ? 10_000 : 60_000,
+    }),
+  /** The newest of the jobs that a worker ran in a time. */
+  ranJobs: (id: string, range: HistoryRange) =>
+    queryOptions({
+      queryKey: keys.ranJobs(id, range),
+      queryFn: ({ signal }) => {
+        const query = { worker_id: id, since: Date.now() - RANGE_MS[range], limit: RAN_JOBS_MAX };
+        return ask(api.GET('/api/jobs', { params: { query }, signal }));
+      },
+      placeholderData: (before, query) => (query?.queryKey[1] === id ? before : undefined),
+      refetchInterval: range === '1h' ? 10_000 : 60_000,
+    }),
+  /** The jobs that a worker has now. */
+  heldJobs: (id: string) =>
+    queryOptions({
+      queryKey: keys.heldJobs(id),
+      queryFn: async ({ signal }) => {
+        const query = { worker_id: id, since: Date.now(), limit: JOBS_PAGE };
+        const jobs = await ask(api.GET('/api/jobs', { params: { query }, signal }));
+        return jobs.filter(({ status }) => status === 'assigned' || status === 'running');
+      },
     }),
   /** Pages of a list of jobs, newest first. */
   jobs: (filter: JobsFilter) =>
@@ -71,6 +123,43 @@ export const queries = {
     queryOptions({
       queryKey: keys.attempts(id),
       queryFn: ({ signal }) => ask(api.GET('/api/jobs/{id}/attempts', { params: { path: { id } }, signal })),
+    }),
+  solvers: () =>
+    queryOptions({
+      queryKey: keys.solvers,
+      queryFn: ({ signal }) => ask(api.GET('/api/solvers', { signal })),
+    }),
+  tokens: () =>
+    queryOptions({
+      queryKey: keys.tokens,
+      queryFn: ({ signal }) => ask(api.GET('/api/tokens', { signal })),
+    }),
+  sessions: () =>
+    queryOptions({
+      queryKey: keys.sessions,
+      queryFn: ({ signal }) => ask(api.GET('/api/sessions', { signal })),
+    }),
+  settings: () =>
+    queryOptions({
+      queryKey: keys.settings,
+      queryFn: ({ signal }) => ask(api.GET('/api/settings', { signal })),
+    }),
+  /** Pages of what administrators did, newest first. */
+  audit: () =>
+    infiniteQueryOptions({
+      queryKey: keys.audit,
+      initialPageParam: undefined as number | undefined,
+      queryFn: async ({ pageParam, signal }) => {
+        const query = { limit: AUDIT_PAGE, ...(pageParam === undefined ? {} : { cursor: pageParam }) };
+        const { data, response } = await askWithResponse(
+          api.GET('/api/audit', { params: { query }, signal }),
+        );
+        const next = response.headers.get('x-next-cursor');
+        return { entries: data, nextCursor: next === null ? undefined : Number(next) };
+      },
+      getNextPageParam: (page) => page.nextCursor,
+      // Nothing tells of new entries; whoever opens the page wants to see them.
+      staleTime: 0,
     }),
   health: () =>
     queryOptions({

@@ -1,4 +1,4 @@
-import { type ReactNode, useId } from 'react';
+import { type ReactNode, useEffect, useId } from 'react';
 import { cx } from './classes';
 import styles from './Tabs.module.css';
 
@@ -13,6 +13,10 @@ interface TabsProps<Value extends string> {
 /** Tabs and the panel of the chosen one; arrow keys move between them. */
 export function Tabs<Value extends string>({ label, tabs, chosen, onChoose, children }: TabsProps<Value>) {
   const id = useId();
+  // On a phone not all tabs are in sight.
+  useEffect(() => {
+    document.getElementById(`${id}-${chosen}`)?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });
+  }, [id, chosen]);
   function move(step: number) {
     const at = tabs.findIndex((tab) => tab.value === chosen);
     const next = tabs[(at + step + tabs.length) % tabs.length];

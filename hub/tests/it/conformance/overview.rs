@@ -181,8 +181,10 @@ pub(super) async fn many_jobs_that_become_due_at_once_are_settled_in_steps(rig: 
 
 pub(super) async fn the_jobs_of_a_worker_are_found_by_when_it_ran_them(rig: Rig) {
     let run = async |id: &str, worker: &str| {
-        let job = rig.add_and_take(new_job(id), worker).await;
-        rig.clock.pass(1_000);
+        rig.add_ids(&[id]).await;
+        rig.clock.pass(500);
+        let job = rig.take_one(worker).await;
+        rig.clock.pass(500);
         rig.report(&job, completed("1")).await.unwrap();
         rig.clock.pass(1_000);
     };
@@ -203,12 +205,13 @@ pub(super) async fn the_jobs_of_a_worker_are_found_by_when_it_ran_them(rig: Rig)
         assert_eq!(rig.count_matching(filter).await.unwrap(), listed.jobs.len() as u64);
         listed.jobs.iter().map(|job| job.id.to_string()).collect::<Vec<_>>().join(" ")
     };
-    // a ran from 0 to 1,000 ms, b from 2,000, c from 4,000, d from 6,000; e has since 8,000.
+    // a waited from 0 and ran from 500 to 1,000 ms, b waited from 2,000, c from 4,000, d from 6,000
+    // on; e has been running since 8,000.
     assert_eq!(found(None, None).await, "e d b a");
     assert_eq!(found(Some(0), Some(9_000)).await, "e d b a");
-    assert_eq!(found(Some(1_000), Some(2_000)).await, "a");
-    assert_eq!(found(Some(1_001), Some(6_001)).await, "d b");
+    assert_eq!(found(Some(1_000), Some(2_500)).await, "a");
+    assert_eq!(found(Some(1_001), Some(6_501)).await, "d b");
     assert_eq!(found(Some(2_500), None).await, "e d b");
-    assert_eq!(found(None, Some(2_001)).await, "b a");
+    assert_eq!(found(None, Some(2_501)).await, "b a");
     assert_eq!(found(Some(7_001), Some(8_000)).await, "");
 }

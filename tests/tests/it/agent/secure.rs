@@ -74,3 +74,13 @@ async fn agent_behind_a_proxy_works_and_the_proxy_hears_no_secret() {
         assert!(!holds(secret), "the proxy heard {secret}");
     }
 }
+
+#[tokio::test]
+async fn hub_on_this_machine_is_never_asked_for_through_a_proxy() {
+    let hub = Hub::new().await;
+    let proxy = Proxy::start(hub.address()).await;
+    let options = AgentOptions::default().env("HTTP_PROXY", &proxy.url()).env("ALL_PROXY", &proxy.url());
+    let _agent = Agent::start(&hub, options);
+    assert_eq!(run_script(&hub, "echo 5").await["result"], json!(5));
+    assert_eq!(String::from_utf8_lossy(&proxy.heard()), "");
+}

@@ -110,12 +110,13 @@ async fn handlers_and_commands_are_the_operators_choice() {
 }
 
 #[tokio::test]
-async fn checksum_that_does_not_match_is_an_ordinary_failure_that_leaves_no_file() {
+async fn checksum_that_is_off_by_a_digit_is_an_ordinary_failure_that_leaves_no_file() {
     let (hub, agent) = pair(AgentOptions::default()).await;
     let checksum = upload(&hub, "#!/bin/sh\necho 1\n").await;
-    let other = upload(&hub, "#!/bin/sh\necho 2\n").await;
-    let url = hub.url(&format!("/api/solvers/{other}"));
-    let job = json!({"type": "t", "solver_url": url, "solver_checksum": checksum, "max_attempts": 2,
+    let url = hub.url(&format!("/api/solvers/{checksum}"));
+    let (rest, last) = checksum.split_at(checksum.len() - 1);
+    let off = format!("{rest}{}", if last == "0" { "1" } else { "0" });
+    let job = json!({"type": "t", "solver_url": url, "solver_checksum": off, "max_attempts": 2,
         "backoff": {"kind": "none", "first_ms": 0, "factor": 1.0, "max_ms": 0, "jitter": "none"}});
     let id = hub.enqueue(job).await;
     let job = end_of(&hub, &id).await;
