@@ -74,6 +74,10 @@ export class Hub {
     await this.#program?.kill();
   }
 
+  async stop(): Promise<void> {
+    await this.#program?.stop();
+  }
+
   async remove(): Promise<void> {
     await this.kill();
     rmSync(this.folder, { recursive: true, force: true });

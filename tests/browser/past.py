@@ -1,6 +1,6 @@
 """Gives the hub of the screenshots a past, which cannot be made through its API.
 
-The hub is stopped. Spreads over the last hour what ended just now, fills in what ended on each day
+The hub is stopped. Spreads the jobs over the last hour, fills in what ended on each day
 of the last month, and has one machine go away.
 
 Usage: past.py <database> <id of the machine>
@@ -12,39 +12,31 @@ import sqlite3
 import sys
 import time
 
-MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+MINUTE, DAY = 60_000, 86_400_000
 now = int(time.time() * 1000)
 chance = random.Random(7)
 
 jobs = sqlite3.connect(sys.argv[1])
-side = sqlite3.connect(sys.argv[1].replace(".sqlite", ".side.sqlite"))
 gone = sys.argv[2]
 
-# What ended: one after the other in the last hour, with runs of some seconds to some minutes.
-ended = jobs.execute("SELECT seq, attempt FROM jobs WHERE finished_at IS NOT NULL ORDER BY seq").fetchall()
-for place, (seq, attempts) in enumerate(ended):
-    end = now - 20_000 - int((len(ended) - place) / len(ended) * 56 * MINUTE)
+# Jobs came one after the other in the last hour, more of them lately; each waited a little and ran
+# for seconds to minutes.
+every = jobs.execute("SELECT seq, status FROM jobs ORDER BY seq").fetchall()
+for place, (seq, status) in enumerate(every):
+    created = now - 9_000 - int(((len(every) - place) / len(every)) ** 2.4 * 57 * MINUTE)
     ran = int(math.exp(chance.uniform(math.log(4_000), math.log(420_000))))
-    waited = int(math.exp(chance.uniform(math.log(150), math.log(30_000))))
-    started, claimed, due = end - ran, end - ran - 900, end - ran - 900 - waited
+    claimed = min(created + int(math.exp(chance.uniform(math.log(150), math.log(90_000)))), now - 6_000)
+    started = claimed + 900
+    end = min(started + ran, now - 2_000)
     jobs.execute(
-        "UPDATE jobs SET created_at = ?1, run_at = ?1, claimed_at = iif(claimed_at IS NULL, NULL, ?2), "
-        "started_at = iif(started_at IS NULL, NULL, ?3), finished_at = ?4 WHERE seq = ?5",
-        (due, claimed, started, end, seq),
+        "UPDATE jobs SET created_at = ?1, run_at = iif(run_at > ?5, run_at, ?1), "
+        "claimed_at = iif(claimed_at IS NULL, NULL, ?2), started_at = iif(started_at IS NULL, NULL, ?3), "
+        "finished_at = iif(finished_at IS NULL, NULL, ?4) WHERE seq = ?6",
+        (created, claimed, started, end, now + MINUTE, seq),
     )
-    for back, (n,) in enumerate(jobs.execute("SELECT n FROM history WHERE seq = ? ORDER BY n DESC", (seq,)).fetchall()):
-        earlier = back * (ran + 60_000)
-        jobs.execute(
-            "UPDATE history SET due_at = ?, claimed_at = ?, started_at = ?, ended_at = ? WHERE seq = ? AND n = ?",
-            (due - earlier, claimed - earlier, started - earlier, end - earlier, seq, n),
-        )
-
-# What runs began a while ago, and what waits to be tried again failed a while ago.
-for seq, in jobs.execute("SELECT seq FROM jobs WHERE status = 2").fetchall():
-    ago = chance.randrange(20_000, 9 * MINUTE)
     jobs.execute(
-        "UPDATE jobs SET created_at = ?1 - 7000, run_at = ?1 - 7000, claimed_at = ?1 - 800, started_at = ?1 WHERE seq = ?2",
-        (now - ago, seq),
+        "UPDATE history SET due_at = ?, claimed_at = ?, started_at = ?, ended_at = ? WHERE seq = ?",
+        (created, claimed, started, end, seq),
     )
 
 # The counters: busy by day, quiet at the weekend, and some failures.
@@ -70,8 +62,6 @@ for day in range(30):
     total = [total[0] + completed, total[1] + failed]
 put(0, 0, "", *total)
 
-# One machine went away.
-side.execute("UPDATE snapshot SET last_seen = ? WHERE node = ?", (now - 26 * MINUTE, gone))
-jobs.execute("UPDATE workers SET last_heartbeat = ?, lost = 1 WHERE id = ?", (now - 26 * MINUTE, gone))
+# One machine went away: its worker is lost already, the machine itself soon after the start.
+jobs.execute("UPDATE workers SET last_heartbeat = ?, lost = 1 WHERE id = ?", (now - 2 * MINUTE, gone))
 jobs.commit()
-side.commit()

@@ -63,4 +63,10 @@ export class Program {
     this.#child.kill('SIGKILL');
     await this.ended;
   }
+
+  /** Lets it finish what it must. */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGTERM');
+    await this.ended;
+  }
 }

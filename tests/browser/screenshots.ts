@@ -25,6 +25,12 @@ test('pictures of every page', { timeout: 600_000 }, async ({ browser, hub }) =>
   mkdirSync(FOLDER, { recursive: true });
   const studio = await openStudio(hub);
   const stop = studio.keepAlive();
+  // A hub that has just started cannot know yet that a machine is gone.
+  const state = async () => {
+    const fleet = await hub.get<{ id: string; status: string }[]>('/api/fleet');
+    return fleet.find(({ id }) => id === studio.gone)?.status;
+  };
+  await expect.poll(state, { timeout: 90_000, interval: 1_000 }).toBe('offline');
   const pictures: Picture[] = [
     { name: 'overview', path: '/', shows: 'research', onPhones: true },
     { name: 'fleet', path: '/fleet', shows: 'Atlas', onPhones: true },

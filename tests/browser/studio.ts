@@ -83,6 +83,9 @@ const GONE: Machine = {
   tags: ['rack-3'],
 };
 
+/** A machine's id as often as it has slots. */
+const SLOTS = MACHINES.flatMap(({ id, slots }) => Array<string>(slots).fill(id));
+
 const WORK = [
   {
     type: 'render-frame',
@@ -94,13 +97,13 @@ const WORK = [
     type: 'simulate-flow',
     queue: 'research',
     params: (n: number) => ({ mesh: 'hull-7', reynolds: 4_000 + n * 50, steps: 20_000 }),
-    result: (n: number) => ({ drag: 0.0312 + n / 10_000, converged: true }),
+    result: (n: number) => ({ drag: rounded(0.0312 + n / 10_000), converged: true }),
   },
   {
     type: 'train-model',
     queue: 'research',
     params: (n: number) => ({ dataset: 'tides-2026', epochs: 40, rate: 0.0003, seed: n }),
-    result: (n: number) => ({ loss: 0.118 - n / 4_000, epochs: 40 }),
+    result: (n: number) => ({ loss: rounded(0.118 - n / 4_000), epochs: 40 }),
   },
   {
     type: 'transcode',
@@ -137,94 +140,110 @@ const LOG = [
   ),
 ].join('\n');
 
+interface Held {
+  job: ClaimedJob;
+  worker: string;
+}
+
 export interface Studio {
   running: string;
   dead: string;
   completed: string;
   machine: string;
+  /** A machine that went away a while ago. */
+  gone: string;
   /** Goes on until the returned function is called. */
   keepAlive: () => () => void;
 }
 
+const COMPLETED = 90;
+const DEAD = 7;
+const RETRYING = 6;
+const RUNNING = 17;
+const WAITING = 26;
+const SCHEDULED = 9;
+
 export async function openStudio(hub: Hub): Promise<Studio> {
   for (const machine of [...MACHINES, GONE]) {
-    await pushPast(hub, machine);
+    await push(hub, machine, [snapshot(machine, Date.now())]);
     await register(hub, machine);
   }
-  const nth = <Item>(items: readonly Item[], n: number) => items[n % items.length] as Item;
-  const enqueue = (n: number, fields: object = {}) => {
-    const { type, queue, params } = nth(WORK, n);
-    return hub.enqueue({
-      type,
-      queue,
-      params: params(n),
-      max_runtime_ms: 3_600_000,
-      tags: [n % 3 ? 'nightly' : 'client'],
-      ...fields,
-    });
-  };
-  const take = async (n: number, worker: Machine, fields: object = {}): Promise<ClaimedJob> => {
-    await enqueue(n, fields);
-    const claimed = await hub.claim(worker.id, nth(WORK, n).type);
-    await hub.report(claimed, worker.id, 'heartbeat');
-    return claimed;
-  };
+  for (let n = 0; n < SCHEDULED; n += 1) await enqueue(hub, n, { delay_ms: 1_500_000 + n * 2_700_000 });
+  for (let n = 0; n < COMPLETED + DEAD + RETRYING + RUNNING + WAITING; n += 1) {
+    // The urgent ones are taken first, so that the newest are not all waiting.
+    await enqueue(hub, n, { priority: n % 5 === 2 ? 5 : 0, max_attempts: 8 });
+  }
 
+  let claims = 0;
+  const take = async (): Promise<{ job: ClaimedJob; worker: string }> => {
+    claims += 1;
+    // A step that meets every slot once before it meets one again.
+    const worker = nth(SLOTS, claims * 7);
+    const job = await hub.post<ClaimedJob>('/api/jobs/claim', { worker_id: worker });
+    await hub.report(job, worker, 'heartbeat');
+    await hub.writeLog(job, worker, 0, `${LOG}\n`);
+    return { job, worker };
+  };
   let [dead, completed, running] = ['', '', ''];
-  for (let n = 0; n < 72; n += 1) {
-    const worker = nth(MACHINES, n * 5);
-    const fails = n % 12 === 7;
-    const claimed = await take(n, worker, fails ? { max_attempts: 1 } : {});
-    await hub.writeLog(claimed, worker.id, 0, `${LOG}\n`);
-    if (fails) {
-      await hub.report(claimed, worker.id, 'fail', nth(FAILURES, Math.floor(n / 12)));
-      dead = claimed.id;
+  for (let n = 0; n < COMPLETED + DEAD; n += 1) {
+    const { job, worker } = await take();
+    if (n % 14 === 6) {
+      await hub.report(job, worker, 'fail', { ...nth(FAILURES, Math.floor(n / 14)), permanent: true });
+      if (job.type === 'render-frame') dead = job.id;
     } else {
-      await hub.report(claimed, worker.id, 'result', { result: nth(WORK, n).result(n) });
-      completed = claimed.id;
+      const work = WORK.find(({ type }) => type === job.type) ?? WORK[0];
+      await hub.report(job, worker, 'result', { result: work.result(n) });
+      if (job.type === 'render-frame') completed = job.id;
     }
   }
-  for (let n = 0; n < 6; n += 1) {
-    const worker = nth(MACHINES, n);
-    const claimed = await take(n, worker, { max_attempts: 8 });
-    await hub.report(claimed, worker.id, 'fail', { ...nth(FAILURES, n), retry_in_ms: 240_000 + n * 400_000 });
+  for (let n = 0; n < RETRYING; n += 1) {
+    const { job, worker } = await take();
+    await hub.report(job, worker, 'fail', { ...nth(FAILURES, n), retry_in_ms: 240_000 + n * 400_000 });
   }
-  for (let n = 0; n < 9; n += 1) await enqueue(n, { delay_ms: 1_500_000 + n * 2_700_000 });
-  const held = new Map<string, ClaimedJob[]>();
-  for (let n = 0; n < 17; n += 1) {
-    const worker = nth(MACHINES, n);
-    const claimed = await take(n * 4, worker);
-    held.set(worker.id, [...(held.get(worker.id) ?? []), claimed]);
-    await hub.writeLog(claimed, worker.id, 0, `${LOG}\n`);
-    await hub.report(claimed, worker.id, 'progress', {
-      percent: 12 + ((n * 23) % 80),
-      message: `tile ${8 + ((n * 15) % 51)} of 64`,
-    });
-    running = claimed.id;
+  const held: Held[] = [];
+  for (let n = 0; n < RUNNING; n += 1) {
+    const { job, worker } = await take();
+    held.push({ job, worker });
+    const message = `part ${8 + ((n * 15) % 51)} of 64`;
+    await hub.report(job, worker, 'progress', { percent: 12 + ((n * 23) % 80), message });
+    if (job.type === 'render-frame') running = job.id;
   }
-  for (let n = 0; n < 38; n += 1) await enqueue(n);
-  const { id: unwanted } = await hub.post<{ id: string }>('/api/jobs', {
-    type: 'transcode',
-    queue: 'delivery',
-  });
-  await hub.post(`/api/jobs/${unwanted}/cancel`);
+  await hub.post(`/api/jobs/${await enqueue(hub, 3)}/cancel`);
   await hub.token('viewer', 'Wall display');
   await hub.token('producer', 'Render desk');
-  for (const text of ['render', 'flow', 'train'])
-    await hub.upload(`#!/bin/sh\nexec ${text} "$@"\n`.padEnd(400 + text.length * 999, '#'));
+  for (const name of ['render', 'flow', 'train']) {
+    await hub.upload(`#!/bin/sh\nexec ${name} "$@"\n`.padEnd(400 + name.length * 999, '#'));
+  }
 
-  await hub.kill();
+  await hub.stop();
   execFileSync('python3', [join(import.meta.dirname, 'past.py'), hub.database, GONE.id]);
   await hub.start();
-  return { running, dead, completed, machine: 'atlas', keepAlive: () => keepAlive(hub, held) };
+  for (const machine of MACHINES) await pushPast(hub, machine);
+  return { running, dead, completed, machine: 'atlas', gone: GONE.id, keepAlive: () => keepAlive(hub, held) };
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 10_000) / 10_000;
+}
+
+function nth<Item>(items: readonly Item[], n: number): Item {
+  return items[n % items.length] as Item;
+}
+
+function enqueue(hub: Hub, n: number, fields: object = {}): Promise<string> {
+  const { type, queue, params } = nth(WORK, n);
+  const tags = [n % 3 ? 'nightly' : 'client'];
+  return hub.enqueue({ type, queue, params: params(n), max_runtime_ms: 7_200_000, tags, ...fields });
 }
 
 /** What agents do: without it, machines would turn grey before they are drawn. */
-function keepAlive(hub: Hub, held: Map<string, ClaimedJob[]>): () => void {
+function keepAlive(hub: Hub, held: Held[]): () => void {
   const beat = async () => {
     for (const machine of MACHINES) {
       await push(hub, machine, [snapshot(machine, Date.now())]);
-      const holding = (held.get(machine.id) ?? []).map(({ lease_id }) => ({ lease_id, phase: 'running' }));
+      const holding = held
+        .filter(({ worker }) => worker === machine.id)
+        .map(({ job }) => ({ lease_id: job.lease_id, phase: 'running' }));
       const body = { holding, busy: holding.length, rss_kb: 48_000 + machine.cores * 90, outbox: 0 };
       await hub.post(`/api/workers/${machine.id}/heartbeat`, body);
     }
