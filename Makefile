@@ -12,16 +12,19 @@ DURATION ?= 600
 BENCH ?=
 FAULTS := fault-ack-early fault-no-fencing fault-sync-normal
 # What tests use beyond the build: a program and the Debian package that has it.
-TEST_TOOLS := strace:strace python3:python3 perl:perl ip:iproute2 prlimit:util-linux setsid:util-linux mount:mount
+TEST_TOOLS := strace:strace python3:python3 perl:perl ip:iproute2 prlimit:util-linux setsid:util-linux mount:mount \
+  chromium:chromium
 NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 # Long or timing-sensitive tests, which prove nothing about coverage and would be slow under it.
 HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order|agent::floods)::/)
 
-.PHONY: help up test lint unit faults web generated bench soak coverage fmt clean cargo tools
+.PHONY: help up test lint unit faults browser screenshots web generated bench soak coverage fmt clean cargo tools
 
 help:
 	@echo 'make up         build hub and agent, start both on this machine (port $(PORT)), run a sample job'
 	@echo 'make test       format, lints, all tests, generated files up to date'
+	@echo 'make browser    only the tests of the dashboard in a real browser'
+	@echo 'make screenshots  take the pictures in docs/screenshots anew'
 	@echo 'make bench      print speed and size figures (BENCH="--quick" for a minute of them)'
 	@echo 'make soak       kill the hub under load for DURATION=$(DURATION) seconds'
 	@echo 'make coverage   print line coverage; engine and store must have 90 %'
@@ -38,7 +41,7 @@ up: cargo
 	@cargo build --release --bin forge-hub --bin forge-agent
 	@PORT=$(PORT) exec scripts/up
 
-test: tools lint faults unit web generated
+test: tools lint faults unit browser web generated
 
 tools: cargo
 	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
@@ -79,6 +82,15 @@ ifneq ($(NEXTEST),)
 else
 	cargo test --workspace
 endif
+
+# The dashboard of the real hub in a real browser, with a real agent.
+browser screenshots: cargo
+	@if ! command -v chromium >/dev/null; then \
+	  echo 'SKIPPED: the tests in a real browser, because chromium is missing. Install the Debian package chromium.' >&2; \
+	else \
+	  cargo build -p forge-hub --bin forge-hub && cargo build -p forge-agent --bin forge-agent && \
+	  cd dashboard/web && { [ -d node_modules ] || npm ci --no-audit --no-fund; } && npm run --silent $@; \
+	fi
 
 # The dashboard's own checks. Packages are fetched by the build of its crate, which `lint` has done.
 web:

@@ -1,0 +1,77 @@
+/** What people see who may only watch, or who use the page in another way than most. */
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { expect, test as withHub } from './fixtures';
+import { furnish, PAGES, PLAIN, type World } from './world';
+
+const ACTING =
+  /^(retry|cancel|kill|delete|run now|change priority|clone|drain|resume|forget|revoke|end|upload|make|new job|add|choose)\b/i;
+
+const SCREENS = [
+  { name: 'desktop', width: 1440, height: 900 },
+  { name: 'phone', width: 390, height: 844 },
+];
+
+const test = withHub.extend<{ world: World }>({
+  world: [async ({ hub }, use) => use(await furnish(hub)), { scope: 'file' }],
+});
+
+test('who may only watch sees no button that acts', async ({ arrive, hub, world }) => {
+  const viewer = await (await arrive()).logIn(await hub.token('viewer'));
+  for (const { name, path, shows, toViewers } of PAGES) {
+    const page = await viewer.see(path(world), toViewers ?? shows(PLAIN));
+    const controls = page.locator('main').locator('button, a[href], input[type=file]');
+    const names = await controls.evaluateAll((all) =>
+      all.map((one) => one.getAttribute('aria-label') ?? one.textContent?.trim() ?? ''),
+    );
+    expect(
+      names.filter((words) => ACTING.test(words)),
+      name,
+    ).toEqual([]);
+    await page.close();
+  }
+});
+
+test('the login page is for everybody', async ({ arrive }) => {
+  const page = await (await arrive()).open('/');
+  await page.getByLabel('Token').waitFor();
+  expect(await findings(page)).toEqual([]);
+});
+
+for (const { name: subject, path, shows } of PAGES) {
+  test(`${subject} is for everybody, in both themes, on a desk and on a phone`, async ({ admin, world }) => {
+    const page = await admin.see(path(world), shows(PLAIN));
+    const found: string[] = [];
+    for (const { name, width, height } of SCREENS) {
+      await page.setViewportSize({ width, height });
+      for (const theme of ['dark', 'light'] as const) {
+        await page.evaluate((chosen) => {
+          document.documentElement.dataset.theme = chosen;
+        }, theme);
+        // Themes differ in colours and in nothing else.
+        const rules = theme === 'dark' ? undefined : ['color-contrast'];
+        for (const finding of await findings(page, rules)) found.push(`${name}, ${theme}: ${finding}`);
+      }
+      const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      if (beyond > 0) found.push(`${name}: reaches ${beyond} px beyond the screen`);
+    }
+    expect(found).toEqual([]);
+  });
+}
+
+/** What axe holds to be serious or worse, by all its rules or some. */
+async function findings(page: Page, rules?: string[]): Promise<string[]> {
+  // Not by a script element, which the page's content policy forbids.
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(
+    (only) =>
+      (window as unknown as { axe: typeof axe }).axe.run({
+        resultTypes: ['violations'],
+        ...(only ? { runOnly: only } : {}),
+      }),
+    rules,
+  );
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id} (${help}): ${html}`));
+}

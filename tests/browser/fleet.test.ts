@@ -1,0 +1,41 @@
+/** Machines come, are seen and are told what to do. */
+import { Agent } from './agent';
+import { expect, test } from './fixtures';
+
+test('a machine is added with the line that the page shows', async ({ admin, hub }) => {
+  const page = await admin.open('/fleet');
+  await page.getByRole('link', { name: 'Add a machine' }).first().click();
+  await page.getByLabel('Name').fill("Ada's rack");
+  await page.getByRole('button', { name: 'Make its token' }).click();
+  await page.getByText("Waiting for Ada's rack").waitFor();
+  const line = await page.getByText('HUB_URL=').first().textContent();
+  expect(line).toContain(hub.url);
+
+  const agent = Agent.fromLine(line ?? '');
+  try {
+    await page.getByText("Ada's rack has arrived").waitFor();
+    await page.getByText('It takes jobs.').waitFor();
+    await page.getByRole('link', { name: "Look at Ada's rack" }).click();
+    await page.getByRole('heading', { name: "Ada's rack", level: 1 }).waitFor();
+    await page.getByText('Online', { exact: true }).first().waitFor();
+    expect(await hub.get<object[]>('/api/workers')).toMatchObject([{ id: 'ada-s-rack', state: 'online' }]);
+  } finally {
+    await agent.remove();
+  }
+});
+
+test('a machine is drained and takes jobs again', async ({ admin, hub, startAgent }) => {
+  startAgent('drained');
+  const page = await admin.open('/fleet/drained');
+  await page.getByRole('button', { name: 'Drain' }).click();
+  await page
+    .getByRole('dialog')
+    .getByRole('button', { name: /^Drain/ })
+    .click();
+  await page.getByText('Draining', { exact: true }).first().waitFor();
+  const state = async () => (await hub.get<{ state: string }>('/api/workers/drained')).state;
+  expect(await state()).toBe('draining');
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await page.getByRole('button', { name: 'Drain' }).waitFor();
+  expect(await state()).toBe('online');
+});
