@@ -18,16 +18,17 @@ const NAMES = [
 export type Colours = Record<(typeof NAMES)[number], string>;
 
 function readColours(): Colours {
+  return Object.fromEntries(NAMES.map((name) => [name, readColour(name)])) as Colours;
+}
+
+/** From an element of its own: one that had another colour before may still be on its way from there. */
+function readColour(name: string): string {
   const probe = document.createElement('span');
+  probe.style.color = `var(--${name})`;
   document.body.append(probe);
-  const colours = Object.fromEntries(
-    NAMES.map((name) => {
-      probe.style.color = `var(--${name})`;
-      return [name, getComputedStyle(probe).color];
-    }),
-  ) as Colours;
+  const { color } = getComputedStyle(probe);
   probe.remove();
-  return colours;
+  return color;
 }
 
 /** Read again when the theme changes, by the viewer's choice or the system's. */
