@@ -33,14 +33,14 @@ test('who may do everything sees buttons that act', async ({ admin, world }) => 
   }
 });
 
-test('the login page is for everybody', async ({ arrive }) => {
+test('everybody can use the login page', async ({ arrive }) => {
   const page = await (await arrive()).open('/');
   await page.getByLabel('Token').waitFor();
   expect(await findings(page)).toEqual([]);
 });
 
 for (const { name: subject, path, shows } of PAGES) {
-  test(`${subject} is for everybody, in both themes, on a desk and on a phone`, async ({ admin, world }) => {
+  test(`everybody can use ${subject}, in both themes, on a desk and on a phone`, async ({ admin, world }) => {
     const page = await admin.see(path(world), shows(PLAIN));
     const found: string[] = [];
     for (const { name, width, height } of SCREENS) {
