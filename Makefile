@@ -15,7 +15,7 @@ FAULTS := fault-ack-early fault-no-fencing fault-sync-normal
 TEST_TOOLS := strace:strace python3:python3 perl:perl ip:iproute2 prlimit:util-linux setsid:util-linux mount:mount
 NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 # Long or timing-sensitive tests, which prove nothing about coverage and would be slow under it.
-HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order|agent::floods)::/)
+HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order|agent::floods|queuectl::sharing)::/)
 
 .PHONY: help up test lint unit faults web generated bench soak coverage fmt clean cargo tools
 
@@ -73,6 +73,7 @@ faults: cargo
 
 unit: cargo
 	cargo build -p forge-agent --bin forge-agent
+	cargo build -p forge-cli --bin queuectl
 ifneq ($(NEXTEST),)
 	cargo nextest run --workspace
 	cargo test --workspace --doc
@@ -93,7 +94,7 @@ generated:
 	  echo 'Files in docs/ were generated anew: commit them.' >&2; exit 1; }
 
 bench: cargo
-	@cargo build --release -p forge-hub -p forge-agent -p forge-bench
+	@cargo build --release -p forge-hub -p forge-agent -p forge-cli -p forge-bench
 	@target/release/forge-bench $(BENCH)
 
 soak: cargo
