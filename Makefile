@@ -10,14 +10,14 @@ DATA := .forge
 # How long `make soak` kills and loads, in seconds.
 DURATION ?= 600
 BENCH ?=
-BINARIES := forge-hub forge-agent
+BINARIES := forge-hub forge-agent queuectl
 FAULTS := fault-ack-early fault-no-fencing fault-sync-normal
 # What tests use beyond the build: a program and the Debian package that has it.
 TEST_TOOLS := strace:strace python3:python3 perl:perl ip:iproute2 prlimit:util-linux setsid:util-linux mount:mount \
   chromium:chromium
 NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 # Long or timing-sensitive tests, which prove nothing about coverage and would be slow under it.
-HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order|agent::floods)::/)
+HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order|agent::floods|queuectl::sharing)::/)
 
 .PHONY: help up test lint unit faults browser screenshots web generated bench soak coverage fmt clean cargo tools
 
@@ -110,7 +110,7 @@ generated:
 	  echo 'Files in docs/ were generated anew: commit them.' >&2; exit 1; }
 
 bench: cargo
-	@cargo build --release -p forge-hub -p forge-agent -p forge-bench
+	@cargo build --release -p forge-hub -p forge-agent -p forge-cli -p forge-bench
 	@target/release/forge-bench $(BENCH)
 
 soak: cargo
