@@ -25,7 +25,7 @@ help:
 	@echo 'make up         build hub and agent, start both on this machine (port $(PORT)), run a sample job'
 	@echo 'make test       format, lints, all tests, generated files up to date'
 	@echo 'make browser    only the tests of the dashboard in a real browser'
-	@echo 'make screenshots  take the pictures in docs/screenshots anew'
+	@echo 'make screenshots take the pictures in docs/screenshots anew'
 	@echo 'make bench      print speed and size figures (BENCH="--quick" for a minute of them)'
 	@echo 'make soak       kill the hub under load for DURATION=$(DURATION) seconds'
 	@echo 'make coverage   print line coverage; engine and store must have 90 %'

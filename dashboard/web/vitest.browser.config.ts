@@ -21,6 +21,7 @@ export default defineConfig(({ mode }) => ({
     maxWorkers: 2,
     testTimeout: 90_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
     reporters: ['verbose'],
   },
 }));

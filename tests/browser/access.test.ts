@@ -20,26 +20,27 @@ test('who may only watch sees no button that acts', async ({ arrive, hub, world 
   const viewer = await (await arrive()).logIn(await hub.token('viewer'));
   for (const { name, path, shows, toViewers } of PAGES) {
     const page = await viewer.see(path(world), toViewers ?? shows(PLAIN));
-    const controls = page.locator('main').locator('button, a[href], input[type=file]');
-    const names = await controls.evaluateAll((all) =>
-      all.map((one) => one.getAttribute('aria-label') ?? one.textContent?.trim() ?? ''),
-    );
-    expect(
-      names.filter((words) => ACTING.test(words)),
-      name,
-    ).toEqual([]);
+    expect(await actingControls(page), name).toEqual([]);
     await page.close();
   }
 });
 
-test('the login page is for everybody', async ({ arrive }) => {
+test('who may do everything sees buttons that act', async ({ admin, world }) => {
+  for (const path of ['/fleet', '/jobs', `/jobs/${world.jobs.dead}`, `/fleet/${world.machine}`]) {
+    const page = await admin.see(path, 'Fleet');
+    expect(await actingControls(page), path).not.toEqual([]);
+    await page.close();
+  }
+});
+
+test('everybody can use the login page', async ({ arrive }) => {
   const page = await (await arrive()).open('/');
   await page.getByLabel('Token').waitFor();
   expect(await findings(page)).toEqual([]);
 });
 
 for (const { name: subject, path, shows } of PAGES) {
-  test(`${subject} is for everybody, in both themes, on a desk and on a phone`, async ({ admin, world }) => {
+  test(`everybody can use ${subject}, in both themes, on a desk and on a phone`, async ({ admin, world }) => {
     const page = await admin.see(path(world), shows(PLAIN));
     const found: string[] = [];
     for (const { name, width, height } of SCREENS) {
@@ -57,6 +58,15 @@ for (const { name: subject, path, shows } of PAGES) {
     }
     expect(found).toEqual([]);
   });
+}
+
+/** The names of what would do something, other than show something. */
+async function actingControls(page: Page): Promise<string[]> {
+  const controls = page.locator('main').locator('button, a[href], input[type=file]');
+  const names = await controls.evaluateAll((all) =>
+    all.map((one) => one.getAttribute('aria-label') ?? one.textContent?.trim() ?? ''),
+  );
+  return names.filter((name) => ACTING.test(name));
 }
 
 /** What axe holds to be serious or worse, by all its rules or some. */

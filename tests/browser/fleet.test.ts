@@ -39,3 +39,22 @@ test('a machine is drained and takes jobs again', async ({ admin, hub, startAgen
   await page.getByRole('button', { name: 'Drain' }).waitFor();
   expect(await state()).toBe('online');
 });
+
+test('charts have the colours of the theme', async ({ admin, startAgent }) => {
+  startAgent('drawn');
+  const page = await admin.see('/fleet/drawn', 'CPU');
+  const chart = page.getByRole('img', { name: /^CPU/ }).locator('canvas');
+  const hasLines = () =>
+    chart.evaluate((canvas: HTMLCanvasElement) => {
+      const probe = document.body.appendChild(document.createElement('i'));
+      probe.style.color = 'var(--line)';
+      const line = getComputedStyle(probe).color.match(/\d+/g)?.slice(0, 3).join();
+      probe.remove();
+      const { data } = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height) ?? {
+        data: [],
+      };
+      for (let at = 0; at < data.length; at += 4) if (data.slice(at, at + 3).join() === line) return true;
+      return false;
+    });
+  await expect.poll(hasLines).toBe(true);
+});

@@ -38,6 +38,14 @@ test('hostile texts stay texts on every page', async ({ admin, hub }) => {
   expect([...unseen]).toEqual([]);
 });
 
+test('a text that is taken for HTML is noticed', async ({ admin }) => {
+  const page = await admin.see('/', 'Overview');
+  await page.evaluate((text) => document.body.insertAdjacentHTML('beforeend', text), TEXTS.reason);
+  expect(await foreignElements(page)).not.toEqual([]);
+  // The content policy keeps its code from running, and says so.
+  await expect.poll(() => admin.troubles.splice(0).join('\n')).toContain('content policy script-src');
+});
+
 /** As it is or as JSON, without what only colours a log. */
 function shown(words: string, text: string): boolean {
   const visible = text.split('\u001b')[0] ?? text;

@@ -31,6 +31,11 @@ export class Hub {
   static async start(): Promise<Hub> {
     const hub = new Hub();
     await hub.start();
+    const page = await (await fetch(hub.url)).text();
+    if (page.includes('built without its dashboard')) {
+      await hub.remove();
+      throw new Error(`${binary('forge-hub')} has no dashboard in it: build it where npm is installed.`);
+    }
     return hub;
   }
 

@@ -3,6 +3,7 @@ import { CheckCheck, X } from 'lucide-react';
 import { useState } from 'react';
 import type { JobsFilter } from '../../api/queries';
 import { Button } from '../../ui/Button';
+import { cx } from '../../ui/classes';
 import { formatNumber, plural } from '../../ui/format';
 import { ActionDialog } from './ActionDialog';
 import { ACTIONS } from './actions';
@@ -44,7 +45,7 @@ export function SelectionBar(props: SelectionBarProps) {
           Choose none
         </Button>
       )}
-      <span className={styles.actions}>
+      <span className={cx(styles.actions, !some && styles.idle)}>
         {offers.map((offer) => {
           const words = ACTIONS[offer.action];
           return (
