@@ -10,13 +10,14 @@ DATA := .forge
 # How long `make soak` kills and loads, in seconds.
 DURATION ?= 600
 BENCH ?=
+BINARIES := forge-hub forge-agent queuectl
 FAULTS := fault-ack-early fault-no-fencing fault-sync-normal
 # What tests use beyond the build: a program and the Debian package that has it.
 TEST_TOOLS := strace:strace python3:python3 perl:perl ip:iproute2 prlimit:util-linux setsid:util-linux mount:mount \
   chromium:chromium
 NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 # Long or timing-sensitive tests, which prove nothing about coverage and would be slow under it.
-HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order|agent::floods)::/)
+HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order|agent::floods|queuectl::sharing)::/)
 
 .PHONY: help up test lint unit faults browser screenshots web generated bench soak coverage fmt clean cargo tools
 
@@ -64,18 +65,22 @@ lint: cargo
 	cargo fmt --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
+# What tests drive. Always of the whole workspace: to build a part of it would build the dependencies again, with
+# the features that this part needs.
+BUILD := cargo build --workspace $(addprefix --bin ,$(BINARIES))
+
 # Hubs that break a promise on purpose, for the tests that prove the checkers notice. Built into the
 # ordinary target folder, so that all dependencies are shared, and the sound hub last.
 faults: cargo
 	@mkdir -p target/faults
 	@for fault in $(FAULTS); do \
-	  cargo build -p forge-hub --bin forge-hub --features $$fault; \
+	  cargo build --workspace --bin forge-hub --features forge-hub/$$fault; \
 	  cp -f target/debug/forge-hub target/faults/forge-hub-$$fault; \
 	done
-	cargo build -p forge-hub --bin forge-hub
+	$(BUILD)
 
 unit: cargo
-	cargo build -p forge-agent --bin forge-agent
+	$(BUILD)
 ifneq ($(NEXTEST),)
 	cargo nextest run --workspace
 	cargo test --workspace --doc
@@ -88,7 +93,7 @@ browser screenshots: cargo
 	@if ! command -v chromium >/dev/null; then \
 	  echo 'SKIPPED: the tests in a real browser, because chromium is missing. Install the Debian package chromium.' >&2; \
 	else \
-	  cargo build -p forge-hub --bin forge-hub && cargo build -p forge-agent --bin forge-agent && \
+	  $(BUILD) && \
 	  cd dashboard/web && { [ -d node_modules ] || npm ci --no-audit --no-fund; } && npm run --silent $@; \
 	fi
 
@@ -105,7 +110,7 @@ generated:
 	  echo 'Files in docs/ were generated anew: commit them.' >&2; exit 1; }
 
 bench: cargo
-	@cargo build --release -p forge-hub -p forge-agent -p forge-bench
+	@cargo build --release -p forge-hub -p forge-agent -p forge-cli -p forge-bench
 	@target/release/forge-bench $(BENCH)
 
 soak: cargo

@@ -88,7 +88,7 @@ pub fn bare() -> anyhow::Result<Server> {
     Server::start(command, TempDir::new()?)
 }
 
-fn beside_us(name: &str) -> anyhow::Result<PathBuf> {
+pub(crate) fn beside_us(name: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     if !path.exists() {
         bail!("{} is missing: build it first, `make bench` does", path.display());

@@ -10,7 +10,7 @@ use forge_bench::{
 /// Measures the hub beside this program and prints `name: value unit`, one figure a line.
 #[derive(Parser)]
 struct Arguments {
-    /// What to measure: store, enqueue, lifecycle, latency, memory, scale, dashboard, agent. All when left out.
+    /// What to measure: store, enqueue, lifecycle, latency, memory, scale, dashboard, agent, queuectl. All when left out.
     scenarios: Vec<String>,
     /// Smaller numbers and shorter turns: under a minute, for a first impression.
     #[arg(long)]

@@ -19,6 +19,12 @@ pub fn agent() -> PathBuf {
     BUILT.get_or_init(|| built("forge-agent", &["agent", "shared"])).clone()
 }
 
+/// The command line, likewise.
+pub fn queuectl() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("queuectl", &["cli", "hub", "agent", "shared"])).clone()
+}
+
 fn built(name: &str, sources: &[&str]) -> PathBuf {
     let profile_dir = profile_dir();
     let binary = profile_dir.join(name);
@@ -62,7 +68,7 @@ fn profile_dir() -> PathBuf {
 
 fn build(name: &str, target_dir: &Path, release: bool, fault: Option<&str>) {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(workspace()).args(["build", "-p", name, "--bin", name]);
+    cargo.current_dir(workspace()).args(["build", "-p", package_of(name), "--bin", name]);
     cargo.arg("--target-dir").arg(target_dir);
     if release {
         cargo.arg("--release");
@@ -74,6 +80,11 @@ fn build(name: &str, target_dir: &Path, release: bool, fault: Option<&str>) {
     }
     let status = cargo.status().expect("run cargo");
     assert!(status.success(), "building {name} failed ({fault:?})");
+}
+
+/// Binaries are named after their packages, but for the one that people type.
+fn package_of(binary: &str) -> &str {
+    if binary == "queuectl" { "forge-cli" } else { binary }
 }
 
 fn is_stale(binary: &Path, sources: &[&str]) -> bool {

@@ -13,6 +13,7 @@ pub mod history;
 pub mod hub;
 pub mod load;
 pub mod proc;
+pub mod queuectl;
 pub mod raw;
 pub mod sse;
 pub mod trace;

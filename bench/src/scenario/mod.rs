@@ -6,6 +6,7 @@ mod enqueue;
 mod latency;
 mod lifecycle;
 mod memory;
+mod queuectl;
 mod scale;
 mod store;
 
@@ -42,8 +43,8 @@ impl Effort {
     };
 }
 
-pub const NAMES: [&str; 8] =
-    ["store", "enqueue", "lifecycle", "latency", "memory", "scale", "dashboard", "agent"];
+pub const NAMES: [&str; 9] =
+    ["store", "enqueue", "lifecycle", "latency", "memory", "scale", "dashboard", "agent", "queuectl"];
 
 pub async fn run(name: &str, effort: Effort) -> anyhow::Result<()> {
     match name {
@@ -53,6 +54,7 @@ pub async fn run(name: &str, effort: Effort) -> anyhow::Result<()> {
         "latency" => Box::pin(latency::run(effort)).await,
         "memory" => Box::pin(memory::run(effort)).await,
         "agent" => Box::pin(agent::run(effort)).await,
+        "queuectl" => queuectl::run(effort),
         "dashboard" => Box::pin(dashboard::run(effort)).await,
         "scale" => Box::pin(scale::run(effort)).await,
         other => anyhow::bail!("there is no scenario '{other}'; there are {}", NAMES.join(", ")),

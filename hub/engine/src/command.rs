@@ -21,6 +21,12 @@ pub struct Ticket(pub u64);
 pub enum Command {
     /// Adds jobs: all of them or none.
     Enqueue(Vec<NewJob>),
+    /// Adds a job in place of the one that has its id, unless somebody works on that one.
+    Replace {
+        job: Box<NewJob>,
+        /// How much of `max_attempts` it begins without.
+        spent: u32,
+    },
     Claim(Claim),
     /// Answers a waiting claim with nothing.
     CallOff(Ticket),
@@ -63,6 +69,8 @@ pub enum Command {
         draining: bool,
     },
     Forget(WorkerId),
+    /// These workers are known to have ended: whatever they held is over at once.
+    Vanished(Vec<WorkerId>),
     /// What only time brings about; each is checked again before anything happens.
     Reap {
         jobs: Vec<i64>,

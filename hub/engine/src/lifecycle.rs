@@ -77,6 +77,8 @@ pub enum Input<'a> {
         queue: Option<&'a QueueName>,
     },
     Delete,
+    /// Another job is about to take its id.
+    Replace,
     /// The hub has just started.
     Resume,
 }
@@ -132,6 +134,7 @@ pub fn decide(job: &mut Job, input: Input<'_>, at: &Circumstances<'_>) -> Result
         Input::Kill => kill(job, at),
         Input::Patch { priority, run_at, queue } => patch(job, priority, run_at, queue),
         Input::Delete => delete(job),
+        Input::Replace => replace(job),
         Input::Resume => Ok(resume(job, at)),
     }
 }
@@ -468,6 +471,13 @@ fn patch(
 fn delete(job: &mut Job) -> Result<Effect, Refusal> {
     if !job.status.is_terminal() {
         return Err(Refusal::WrongState { status: job.status, action: "removed; cancel it first" });
+    }
+    Ok(Effect { deleted: true, ..Effect::event(EventKind::JobDeleted) })
+}
+
+fn replace(job: &mut Job) -> Result<Effect, Refusal> {
+    if job.status.is_live() {
+        return Err(Refusal::WrongState { status: job.status, action: "replaced; wait until it has ended" });
     }
     Ok(Effect { deleted: true, ..Effect::event(EventKind::JobDeleted) })
 }

@@ -1,4 +1,4 @@
-//! The real hub, driven from outside.
+//! The real programs, driven from outside.
 
 mod agent;
 mod api;
@@ -8,6 +8,7 @@ mod crash;
 mod hostile;
 mod overview;
 mod process;
+mod queuectl;
 mod secrets;
 mod sync_order;
 mod tokens;

@@ -137,6 +137,18 @@ impl Planner {
         Some((&known.body, self.batch.set.job(known.job)?))
     }
 
+    pub(super) fn replace(&mut self, new: &NewJob, spent: u32) -> Result<Reply, Refusal> {
+        if let Some(seq) = new.id.as_ref().and_then(|id| self.batch.set.by_id(id)) {
+            self.apply(seq, Input::Replace)?;
+        }
+        let seq = self.next_job;
+        let enqueued = self.enqueue_one(new);
+        if let Some(slot) = self.batch.set.slot(seq) {
+            slot.job.attempts = spent;
+        }
+        Ok(Reply::Enqueued(alloc::vec![enqueued]))
+    }
+
     fn enqueue_one(&mut self, new: &NewJob) -> Enqueued {
         if let Some(idempotency) = &new.idempotency
             && let Some((_, job)) = self.known_job(&idempotency.key)
@@ -322,6 +334,12 @@ impl Planner {
 
     pub(super) fn prune(&mut self, jobs: &[i64]) -> Reply {
         Reply::Count(jobs.iter().filter(|seq| self.did(**seq, Input::Delete)).count() as u64)
+    }
+
+    pub(super) fn vanish(&mut self, workers: &[WorkerId]) -> Reply {
+        let held: BTreeSet<i64> = workers.iter().flat_map(|worker| self.batch.set.held_by(worker)).collect();
+        let over = held.into_iter().filter(|seq| self.did(*seq, Input::LeaseOver { at_once: true }));
+        Reply::Count(over.count() as u64)
     }
 
     fn did(&mut self, seq: i64, input: Input<'_>) -> bool {

@@ -261,7 +261,9 @@ impl Planner {
     fn decide(&mut self, command: &Command) -> Result<Option<Result<Reply, Refusal>>, Needs> {
         let reply = match command {
             Command::Enqueue(jobs) => self.enqueue(jobs),
+            Command::Replace { job, spent } => self.replace(job, *spent),
             Command::Claim(claim) => return self.claim(claim),
+            Command::Vanished(workers) => Ok(self.vanish(workers)),
             Command::CallOff(ticket) => {
                 self.answer_waiting(*ticket, Ok(Reply::Claimed(Vec::new())));
                 Ok(Reply::Done)

@@ -99,6 +99,7 @@ impl Planner {
                     needs.keys.extend(idempotency.as_ref().map(|idempotency| idempotency.key.clone()));
                 }
             }
+            Command::Replace { job, .. } => needs.ids.extend(job.id.clone()),
             Command::Claim(claim) => {
                 self.need_worker(&claim.worker, needs);
                 if claim.claim_id.is_some() {
@@ -125,6 +126,7 @@ impl Planner {
                 need_held(&heartbeat.holding, needs);
             }
             Command::Drain { worker, .. } | Command::Forget(worker) => self.need_worker(worker, needs),
+            Command::Vanished(workers) => needs.live_of.extend(workers.iter().cloned()),
             Command::Reap { jobs, workers } => {
                 needs.jobs.extend(jobs);
                 for worker in workers {

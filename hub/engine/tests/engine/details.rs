@@ -72,6 +72,7 @@ fn every_transition_brings_its_counters_due_time_reason_history_and_events() {
     check("ahead", "run_now", (0, Some(0), None, None, vec![JobUpdated]));
     check("lost", "kill", (1, None, Some("killed"), None, vec![JobQuarantined]));
     check("lapsed", "expire", (0, None, Some("expired"), None, vec![JobFailed]));
+    check("done", "replace", (1, None, None, None, vec![JobDeleted]));
     check("done", "remove", (1, None, None, None, vec![JobDeleted]));
     check("run", "progress", (1, None, None, None, vec![JobProgress]));
     check("run", "resume", (1, None, None, None, vec![]));

@@ -55,6 +55,24 @@ fn an_id_is_taken_from_the_moment_of_its_command_and_free_after_its_removal() {
 }
 
 #[test]
+fn a_job_takes_the_place_of_another_unless_somebody_works_on_it() {
+    let mut hub = Hub::new();
+    let replace = |spent| {
+        let Command::Enqueue(mut jobs) = enqueue(&["a"]) else { unreachable!("it is one") };
+        Command::Replace { job: Box::new(jobs.remove(0)), spent }
+    };
+    hub.one(replace(0)).unwrap();
+    assert_eq!((hub.job("a").seq, hub.job("a").attempts), (1, 0), "nobody had the id");
+    hub.one(replace(2)).unwrap();
+    assert_eq!((hub.jobs.len(), hub.job("a").seq, hub.job("a").attempts), (1, 2, 2));
+    let claim = Command::Claim(hub.claim("w"));
+    hub.one(claim).unwrap();
+    let refused = hub.one(replace(0)).unwrap_err();
+    assert!(matches!(refused, Refusal::WrongState { status: Status::Assigned, .. }), "{refused}");
+    assert_eq!((hub.jobs.len(), hub.job("a").seq, hub.job("a").attempts), (1, 2, 3));
+}
+
+#[test]
 fn the_same_key_with_the_same_body_answers_with_the_first_job() {
     let mut hub = Hub::new();
     let first = |created| vec![("a".to_owned(), created)];

@@ -239,7 +239,7 @@ fn beat(job: &mut Job, holder: &Holder, phase: Phase) -> Decided {
 }
 
 #[rustfmt::skip]
-pub(crate) const ASKS: [Ask; 33] = [
+pub(crate) const ASKS: [Ask; 34] = [
     Ask { key: "claim", words: "claim", held: false, run: |j, _| { let l = lease(j.attempt + 1, 0); decide(j, Input::Claim(l), 0) } },
     Ask { key: "beat", words: "heartbeat", held: true, run: |j, h| beat(j, h, Phase::Running) },
     Ask { key: "beat_preparing", words: "heartbeat, `phase: preparing`", held: true, run: |j, h| beat(j, h, Phase::Preparing) },
@@ -271,6 +271,7 @@ pub(crate) const ASKS: [Ask; 33] = [
     Ask { key: "kill", words: "kill (a person)", held: false, run: |j, _| decide(j, Input::Kill, 0) },
     Ask { key: "patch", words: "change priority, time or queue", held: false, run: |j, _| decide(j, Input::Patch { priority: Some(9), run_at: None, queue: None }, 0) },
     Ask { key: "patch_queue", words: "move to another queue", held: false, run: |j, _| decide(j, Input::Patch { priority: None, run_at: Some(WALL + 1), queue: Some(&QueueName::trusted("other")) }, 0) },
+    Ask { key: "replace", words: "replace: another job takes its id", held: false, run: |j, _| decide(j, Input::Replace, 0) },
     Ask { key: "remove", words: "remove", held: false, run: |j, _| decide(j, Input::Delete, 0) },
     Ask { key: "resume", words: "the hub has just started", held: false, run: |j, _| decide(j, Input::Resume, 0) },
 ];

@@ -45,6 +45,7 @@ run_now             =   Pn    =      =    =     =    Pf    =    S   S      S   S
 kill                Qn  Qn    Qn     Qn   Qn    Qn   Qn    Qn   S   S      S   S      S    S    S    S     S   S     S     S     S      S     S     S
 patch               Pn  Pn    Pn     Pe   Pe    Pf   Pf    Pr   S   S      S   S      S    S    S    S     S   S     S     S     S      S     S     S
 patch_queue         Pn  Pn    Pn     Pe   Pe    Pf   Pf    Pr   S   S      S   S      S    S    S    S     S   S     S     S     S      S     S     S
+replace             x   x     x      x    x     x    x     x    S   S      S   S      S    x    x    x     x   x     x     x     x      x     x     x
 remove              S   S     S      S    S     S    S     S    S   S      S   S      S    x    x    x     x   x     x     x     x      x     x     x
 resume              =   =     =      =    =     =    =     =    Al  Al     Rl  Rl     Rl   =    =    =     =   =     =     =     =      =     =     =
 ";

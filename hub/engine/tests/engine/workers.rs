@@ -198,3 +198,18 @@ fn a_worker_heard_of_again_is_written_down_only_now_and_then() {
     hub.take("w", 1);
     assert_ne!(heard(&hub), first);
 }
+
+#[test]
+fn what_a_vanished_worker_held_is_free_at_once_and_only_that() {
+    let mut hub = hub_with(&["run-1", "assigned"]);
+    hub.run(vec![enqueue(&["other"])]);
+    let claim = Command::Claim(hub.claim("v"));
+    hub.one(claim).unwrap();
+    let gone = || Command::Vanished(vec![WorkerId::trusted("w"), WorkerId::trusted("nobody")]);
+    assert_eq!(hub.one(gone()).unwrap(), Reply::Count(2));
+    for id in ["run-1", "assigned"] {
+        assert_eq!((hub.job(id).status, hub.job(id).attempts), (Status::Pending, 1), "{id}");
+    }
+    assert_eq!(hub.job("other").status, Status::Assigned);
+    assert_eq!(hub.one(gone()).unwrap(), Reply::Count(0), "it holds nothing any more");
+}

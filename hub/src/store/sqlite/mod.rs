@@ -12,9 +12,11 @@ mod rows;
 mod save;
 pub mod side;
 mod view;
+mod watch;
 mod writer;
 
 pub use open::{beside, lock_for_hub};
+pub use watch::Watch;
 pub use writer::Observer;
 
 use super::{
@@ -43,7 +45,7 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicU64, Ordering},
         mpsc::{SyncSender, TrySendError, sync_channel},
     },
@@ -54,13 +56,17 @@ use writer::{Message, Plain, Writer};
 
 /// Commands that may wait for the writer; beyond that callers are told to come back.
 const INBOX_MAX: usize = 8_192;
+/// How many reads go on at once in a hub.
+const READERS: u32 = 4;
 
 pub struct Sqlite {
     path: PathBuf,
     inbox: SyncSender<Message>,
     thread: Mutex<Option<JoinHandle<()>>>,
     readers: Readers,
-    side: SideFile,
+    /// Opened when it is first needed, at the latest when the store serves a hub.
+    side: OnceLock<SideFile>,
+    opening_side: Mutex<()>,
     clock: Arc<dyn Clock>,
     policy: Policy,
     waiting_claims: Arc<AtomicU64>,
@@ -73,12 +79,33 @@ pub fn open(
     policy: Policy,
     observer: Arc<dyn Observer>,
 ) -> anyhow::Result<Arc<Sqlite>> {
-    let connection = open::writer(path)?;
-    let side_path = side::path_beside(path);
-    open::make_private(&side_path).with_context(|| format!("cannot make {}", side_path.display()))?;
-    let side = SideFile::open(&side_path, side::Limits::default())?;
+    let store = start(path, clock, policy, observer, open::Look::Through)?;
+    let _ = store.side.set(open_side(path)?);
+    Ok(store)
+}
+
+/// Opens a database for a short while, beside other programs that use it: without reading all of
+/// it first, and without what the caller may never need.
+pub fn join(
+    path: &Path,
+    clock: Arc<dyn Clock>,
+    policy: Policy,
+    observer: Arc<dyn Observer>,
+) -> anyhow::Result<Arc<Sqlite>> {
+    start(path, clock, policy, observer, open::Look::Brief)
+}
+
+fn start(
+    path: &Path,
+    clock: Arc<dyn Clock>,
+    policy: Policy,
+    observer: Arc<dyn Observer>,
+    look: open::Look,
+) -> anyhow::Result<Arc<Sqlite>> {
+    let connection = open::writer(path, look)?;
+    let count = if look == open::Look::Through { READERS } else { 1 };
     let readers =
-        Readers::open(path).with_context(|| format!("cannot read the database {}", path.display()))?;
+        Readers::open(path, count).with_context(|| format!("cannot read the database {}", path.display()))?;
     let (inbox, receiver) = sync_channel(INBOX_MAX);
     let waiting_claims = Arc::new(AtomicU64::new(0));
     let writer = Writer {
@@ -89,6 +116,7 @@ pub fn open(
         policy,
         started_ms: clock.now().mono_ms,
         waiting_claims: waiting_claims.clone(),
+        optimize: look == open::Look::Through,
         runtime: tokio::runtime::Handle::try_current().ok(),
     };
     let thread = std::thread::Builder::new()
@@ -100,11 +128,18 @@ pub fn open(
         inbox,
         thread: Mutex::new(Some(thread)),
         readers,
-        side,
+        side: OnceLock::new(),
+        opening_side: Mutex::new(()),
         clock,
         policy,
         waiting_claims,
     }))
+}
+
+fn open_side(main: &Path) -> anyhow::Result<SideFile> {
+    let path = side::path_beside(main);
+    open::make_private(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    Ok(SideFile::open(&path, side::Limits::default())?)
 }
 
 impl Sqlite {
@@ -131,6 +166,21 @@ impl Sqlite {
 
     fn now(&self) -> Now {
         self.clock.now()
+    }
+
+    fn side(&self) -> Result<&SideFile, Error> {
+        if let Some(side) = self.side.get() {
+            return Ok(side);
+        }
+        let _opening = self.opening_side.lock().expect("nobody panics with the lock");
+        if let Some(side) = self.side.get() {
+            return Ok(side);
+        }
+        let side = open_side(&self.path).map_err(|error| match error.downcast_ref() {
+            Some(side::OpenError::Busy(_)) => Error::Busy,
+            _ => Error::Database(format!("{error:#}")),
+        })?;
+        Ok(self.side.get_or_init(|| side))
     }
 }
 
@@ -420,7 +470,7 @@ impl Store for Sqlite {
     async fn nodes(&self) -> Result<Vec<NodeRecord>, Error> {
         let mut nodes = self.read(admin::nodes).await?;
         let mut newest: BTreeMap<NodeId, (i64, String)> = self
-            .side
+            .side()?
             .latest_snapshots()
             .await?
             .into_iter()
@@ -442,11 +492,11 @@ impl Store for Sqlite {
     }
 
     async fn save_snapshots(&self, latest: Vec<(NodeId, i64, String)>) -> Result<(), Error> {
-        self.side.save_snapshots(latest).await
+        self.side()?.save_snapshots(latest).await
     }
 
     async fn add_history(&self, minutes: Vec<(NodeId, i64, Bucket)>) -> Result<(), Error> {
-        self.side.add_history(minutes).await
+        self.side()?.add_history(minutes).await
     }
 
     async fn history(
@@ -455,11 +505,11 @@ impl Store for Sqlite {
         tier: HistoryTier,
         from: i64,
     ) -> Result<Vec<(i64, Bucket)>, Error> {
-        self.side.history(node, tier, from).await
+        self.side()?.history(node, tier, from).await
     }
 
     async fn prune_history(&self, now_ms: i64) -> Result<(), Error> {
-        self.side.prune_history(now_ms).await
+        self.side()?.prune_history(now_ms).await
     }
 
     async fn append_log(
@@ -469,28 +519,28 @@ impl Store for Sqlite {
         offset: u64,
         bytes: Bytes,
     ) -> Result<LogAppend, Error> {
-        self.side.append_log(job, attempt, offset, bytes).await
+        self.side()?.append_log(job, attempt, offset, bytes).await
     }
 
     async fn read_log(&self, job: &JobId, attempt: u32, offset: u64, max: usize) -> Result<LogSlice, Error> {
-        self.side.read_log(job, attempt, offset, max).await
+        self.side()?.read_log(job, attempt, offset, max).await
     }
 
     async fn delete_logs(&self, jobs: Vec<JobId>) -> Result<(), Error> {
-        self.side.delete_logs(jobs).await
+        self.side()?.delete_logs(jobs).await
     }
 
     async fn ping(&self) -> Result<(), Error> {
         self.write(Box::new(|_| Ok(()))).await?;
         self.read(|connection| connection.query_row("SELECT epoch FROM position", [], |_| Ok(()))).await?;
-        self.side.ping().await
+        self.side()?.ping().await
     }
 
     fn figures(&self) -> Figures {
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
         let mut wal = self.path.clone().into_os_string();
         wal.push("-wal");
-        let side_bytes = self.side.bytes();
+        let side_bytes = self.side.get().map_or(0, SideFile::bytes);
         Figures {
             database_bytes: size(&self.path) + size(Path::new(&wal)) + side_bytes,
             side_bytes,
@@ -511,7 +561,9 @@ impl Store for Sqlite {
         if let Ok(Some(Err(_))) = joined.await {
             tracing::error!("the writer thread panicked");
         }
-        self.side.close().await;
+        if let Some(side) = self.side.get() {
+            side.close().await;
+        }
     }
 }
 

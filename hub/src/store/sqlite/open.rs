@@ -4,7 +4,7 @@
 //! lock that keeps a second hub away.
 
 use anyhow::{Context, anyhow, bail};
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 use std::{
     fs::{File, OpenOptions, TryLockError},
     path::{Path, PathBuf},
@@ -23,12 +23,23 @@ const WRITER_CACHE_KIB: i32 = 8 * 1024;
 const READER_CACHE_KIB: i32 = 2 * 1024;
 /// WAL pages after which the writer moves them into the database file.
 const CHECKPOINT_PAGES: i32 = 4_000;
+/// The same for those who come for one command: the next of them reads the whole log first.
+const BRIEF_CHECKPOINT_PAGES: i32 = 1_000;
 /// How long to wait for another program that makes the same file, and between looks.
 const BUSY_MAX: Duration = Duration::from_secs(5);
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
+/// How closely a file is looked at before it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// All of it is read: whoever serves it for long should know that it is whole.
+    Through,
+    /// Its version and schema: for the few milliseconds of one command.
+    Brief,
+}
+
 /// Opens (or makes) the file for writing and brings its schema up to date.
-pub(super) fn writer(path: &Path) -> anyhow::Result<Connection> {
+pub(super) fn writer(path: &Path, look: Look) -> anyhow::Result<Connection> {
     let shown = path.display();
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)
@@ -47,7 +58,7 @@ pub(super) fn writer(path: &Path) -> anyhow::Result<Connection> {
             "{shown} is a SQLite database of another program; it was left as it is. Set SQLITE_PATH to another file"
         );
     }
-    prepare(&mut connection, fresh).map_err(|error| explain(error, path))?;
+    prepare(&mut connection, fresh, look).map_err(|error| explain(error, path))?;
     Ok(connection)
 }
 
@@ -140,7 +151,7 @@ pub(super) fn write_ahead(connection: &Connection) -> rusqlite::Result<String> {
     }
 }
 
-fn prepare(connection: &mut Connection, fresh: bool) -> anyhow::Result<()> {
+fn prepare(connection: &mut Connection, fresh: bool, look: Look) -> anyhow::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
     if write_ahead(connection)? != "wal" {
         bail!("this file system does not support write-ahead logging; put the database on a local disk");
@@ -149,10 +160,21 @@ fn prepare(connection: &mut Connection, fresh: bool) -> anyhow::Result<()> {
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    let checkpoint_pages = match look {
+        Look::Through => CHECKPOINT_PAGES,
+        Look::Brief => {
+            // Moving a few pages at the end of every command would cost more syncs than the command.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            BRIEF_CHECKPOINT_PAGES
+        }
+    };
+    connection.pragma_update(None, "wal_autocheckpoint", checkpoint_pages)?;
     connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    if !fresh {
+    if look == Look::Brief && is_current(connection)? {
+        return Ok(());
+    }
+    if !fresh && look == Look::Through {
         let found: Vec<String> = connection
             .prepare("PRAGMA quick_check(1)")?
             .query_map([], |row| row.get(0))?
@@ -162,6 +184,15 @@ fn prepare(connection: &mut Connection, fresh: bool) -> anyhow::Result<()> {
         }
     }
     migrate(connection)
+}
+
+/// Nothing to bring up to date, which would take the write lock that others may be waiting for.
+fn is_current(connection: &Connection) -> anyhow::Result<bool> {
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if version != MIGRATIONS.len() as i64 {
+        return Ok(false);
+    }
+    check_schema(connection).map(|()| true)
 }
 
 fn migrate(connection: &mut Connection) -> anyhow::Result<()> {
@@ -241,7 +272,7 @@ mod tests {
     fn a_new_database_is_ours_after_a_stop_and_after_a_crash() {
         let folder = TempDir::new().unwrap();
         let (path, crashed) = (folder.path().join("a.sqlite"), folder.path().join("b.sqlite"));
-        let connection = writer(&path).unwrap();
+        let connection = writer(&path, Look::Through).unwrap();
         let reading = reader(&path).unwrap();
         connection.execute("UPDATE position SET next_job = 7", []).unwrap();
         for ending in ["", "-wal"] {
@@ -252,7 +283,8 @@ mod tests {
         drop(connection);
         drop(reading);
         for path in [path, crashed] {
-            assert_eq!(jobs(&writer(&path).unwrap()), 7);
+            assert_eq!(jobs(&writer(&path, Look::Through).unwrap()), 7);
+            assert_eq!(jobs(&writer(&path, Look::Brief).unwrap()), 7);
         }
     }
 
@@ -264,7 +296,7 @@ mod tests {
         std::fs::write(&text, "a letter, and a long one, but no database".repeat(9)).unwrap();
         for (path, why) in [(theirs, "of another program"), (text, "not a SQLite database")] {
             let before = std::fs::read(&path).unwrap();
-            let error = format!("{:#}", writer(&path).unwrap_err());
+            let error = format!("{:#}", writer(&path, Look::Brief).unwrap_err());
             assert!(error.contains(why), "{error}");
             assert_eq!(std::fs::read(&path).unwrap(), before);
         }

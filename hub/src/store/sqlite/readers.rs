@@ -9,19 +9,22 @@ use std::{
 };
 use tokio::sync::Semaphore;
 
-/// How many reads go on at once.
-const READERS: usize = 4;
-
 #[derive(Clone)]
 pub(super) struct Readers {
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
+    count: u32,
 }
 
 impl Readers {
-    pub(super) fn open(path: &Path) -> rusqlite::Result<Self> {
-        let idle = (0..READERS).map(|_| open::reader(path)).collect::<rusqlite::Result<_>>()?;
-        Ok(Self { idle: Arc::new(Mutex::new(idle)), permits: Arc::new(Semaphore::new(READERS)) })
+    /// `count`: how many reads go on at once.
+    pub(super) fn open(path: &Path, count: u32) -> rusqlite::Result<Self> {
+        let idle = (0..count).map(|_| open::reader(path)).collect::<rusqlite::Result<_>>()?;
+        Ok(Self {
+            idle: Arc::new(Mutex::new(idle)),
+            permits: Arc::new(Semaphore::new(count as usize)),
+            count,
+        })
     }
 
     pub(super) async fn read<T, F>(&self, read: F) -> Result<T, Error>
@@ -61,7 +64,7 @@ impl Readers {
     }
 
     pub(super) async fn close(&self) {
-        let _ = self.permits.acquire_many(READERS as u32).await;
+        let _ = self.permits.acquire_many(self.count).await;
         self.permits.close();
         self.idle.lock().expect("no reader panics with the lock").clear();
     }

@@ -154,8 +154,8 @@ fn insert(connection: &Connection, inserted: &[Inserted]) -> rusqlite::Result<()
                 .prepare_cached("INSERT INTO idempotency (key, seq, body) VALUES (?1, ?2, ?3)")?
                 .execute(params![&*idempotency.key, job.seq, idempotency.body])?;
         }
-        // A job can be claimed, cancelled or more in the batch that adds it.
-        if job.attempt > 0 || job.status != Status::Pending {
+        // A job can be claimed, cancelled or more in the batch that adds it, or begin with attempts spent.
+        if job.attempts > 0 || job.attempt > 0 || job.status != Status::Pending {
             update(&mut *connection.prepare_cached(UPDATE)?, job, *lane)?;
         }
     }

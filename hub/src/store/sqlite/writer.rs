@@ -60,6 +60,8 @@ pub(super) struct Writer {
     pub(super) policy: Policy,
     pub(super) started_ms: i64,
     pub(super) waiting_claims: Arc<AtomicU64>,
+    /// Whether to look after the file's statistics at the end.
+    pub(super) optimize: bool,
     /// Where callers wait for their answers.
     pub(super) runtime: Option<tokio::runtime::Handle>,
 }
@@ -114,7 +116,9 @@ impl Writer {
             let waiting = mind.as_ref().map_or(0, |mind| mind.planner.waiting());
             self.waiting_claims.store(waiting as u64, Ordering::Relaxed);
         }
-        let _ = self.connection.execute_batch("PRAGMA optimize");
+        if self.optimize {
+            let _ = self.connection.execute_batch("PRAGMA optimize");
+        }
         if let Err((_, error)) = self.connection.close() {
             tracing::warn!(%error, "the database did not close cleanly");
         }

@@ -1,9 +1,9 @@
 //! Several programs on one file, and writes that the database refuses.
 
-use super::{Folder, Sqlite};
+use super::{Folder, Quiet, Sqlite};
 use crate::kit::*;
-use forge_engine::{Command, Reply, command::Claim};
-use forge_hub::store::{Error, Store};
+use forge_engine::{Command, Refusal, Reply, command::Claim, lifecycle::Policy};
+use forge_hub::store::{Error, Store, sqlite};
 use forge_shared::{JobId, Status, request::JobFilter};
 use rusqlite::Connection;
 use std::{collections::HashSet, sync::Arc};
@@ -220,4 +220,47 @@ async fn a_file_locked_by_another_program_makes_a_caller_come_back() {
     other.execute_batch("ROLLBACK").unwrap();
     submit(&*store, one_job("a")).await;
     store.close().await;
+}
+
+#[tokio::test]
+async fn a_store_that_joins_another_replaces_jobs_and_shares_logs() {
+    let (folder, clock) = (Folder::new(), StepClock::new());
+    let join = || sqlite::join(&folder.file(), clock.clone(), Policy::default(), Arc::new(Quiet));
+    // Whoever comes first makes the file.
+    let joined = join().expect("it opens");
+    let store = folder.try_open(clock.clone()).expect("it opens");
+    let replace = || Command::Replace { job: Box::new(new_job("a")), spent: 1 };
+    submit(&*joined, replace()).await;
+    submit(&*joined, replace()).await;
+    let id = JobId::trusted("a");
+    let job = store.job(&id).await.unwrap().expect("it is there");
+    assert_eq!((job.attempts, store.counts().await.unwrap()[0].n), (1, 1));
+    joined.append_log(&id, 1, 0, "hello".into()).await.unwrap();
+    assert_eq!(store.read_log(&id, 1, 0, 100).await.unwrap().bytes, b"hello");
+    joined.close().await;
+
+    let again = join().expect("it opens");
+    assert_eq!(claimed(submit(&*again, claim_one("w", 1)).await).len(), 1);
+    let refused = store.submit(replace(), None).await.unwrap();
+    assert!(matches!(refused, Err(Refusal::WrongState { status: Status::Assigned, .. })), "{refused:?}");
+    let gone = Command::Vanished(vec![worker_id("w")]);
+    assert_eq!(submit(&*store, gone).await, Reply::Count(1));
+    assert_eq!(again.job(&id).await.unwrap().map(|job| job.status), Some(Status::Pending));
+}
+
+#[tokio::test]
+async fn a_watch_sees_what_others_commit_and_when_the_next_job_is_due() {
+    let folder = Folder::new();
+    let store = folder.try_open(StepClock::new()).expect("it opens");
+    let mut watch = sqlite::Watch::open(&folder.file()).expect("it opens");
+    assert!(watch.changed().unwrap(), "the first look is news");
+    assert!(!watch.changed().unwrap());
+    assert_eq!(watch.next_due().unwrap(), None);
+    submit(&*store, one_job("a")).await;
+    assert!(watch.changed().unwrap());
+    assert_eq!(watch.next_due().unwrap(), Some(START));
+    submit(&*store, claim_one("w", 1)).await;
+    assert!(watch.changed().unwrap());
+    assert_eq!(watch.next_due().unwrap(), None);
+    assert!(!watch.changed().unwrap());
 }

@@ -239,6 +239,7 @@ impl Readers {
 fn to_error(error: &rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Error::Full(error.to_string()),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy,
         _ => Error::Database(error.to_string()),
     }
 }

@@ -25,6 +25,8 @@ pub enum OpenError {
     Newer { path: PathBuf, found: i64, known: i64 },
     #[error("{} is damaged: restore it from a backup, or move it away to start without logs ({why})", path.display())]
     Damaged { path: PathBuf, why: String },
+    #[error("{} is kept busy by another program", .0.display())]
+    Busy(PathBuf),
     #[error("{} cannot be opened: {why}", path.display())]
     Unusable { path: PathBuf, why: String },
 }
@@ -34,6 +36,7 @@ impl OpenError {
         let (path, why) = (path.to_owned(), error.to_string());
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Self::Damaged { path, why },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(path),
             _ => Self::Unusable { path, why },
         }
     }

@@ -1,0 +1,28 @@
+//! `queuectl`: the queue from a terminal.
+
+mod args;
+mod backend;
+mod command;
+mod local;
+mod output;
+mod problem;
+
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Before anything else: this process stays small and single-threaded.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "__supervise") {
+        forge_agent::supervise::main();
+    }
+    match command::run(args::Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            let text = problem.to_string();
+            if !text.is_empty() {
+                eprintln!("{text}");
+            }
+            problem.exit_code()
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! How answers are printed: a table for people, JSON, JSON lines or CSV for programs. Commands hand
+//! over [`Record`]s and do not know which it is.
+
+mod csv;
+mod json;
+mod table;
+
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
+use serde_json::Value;
+use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// Columns for people; the default on a terminal.
+    Table,
+    /// An object or an array; the default elsewhere.
+    Json,
+    /// One JSON object a line.
+    Jsonl,
+    /// A header and one line for each.
+    Csv,
+}
+
+/// One answer: fields in the order in which they are shown. JSON leaves out those without a value.
+#[derive(Debug, Clone)]
+pub(crate) struct Record(pub(crate) Vec<(&'static str, Value)>);
+
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in self.0.iter().filter(|(_, value)| !value.is_null()) {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl Record {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(field, _)| *field == name).map(|(_, value)| value)
+    }
+}
+
+/// One way of printing.
+pub(crate) trait Output: Send {
+    /// The only answer.
+    fn one(&mut self, record: &Record) -> io::Result<()>;
+    /// One of several. It may be kept back until [`flush`](Self::flush).
+    fn item(&mut self, record: &Record) -> io::Result<()>;
+    /// After the last of several, also when there was none.
+    fn end(&mut self) -> io::Result<()>;
+    fn flush(&mut self) -> io::Result<()>;
+}
+
+/// What is known of records before there is one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) fields: &'static [&'static str],
+    /// What a table has room for; a line that is too long for the terminal is cut.
+    pub(crate) columns: &'static [&'static str],
+}
+
+impl Shape {
+    /// There will be exactly one.
+    pub(crate) const ONE: Self = Self { fields: &[], columns: &[] };
+}
+
+pub(crate) fn to_stdout(format: Option<Format>, shape: Shape) -> Box<dyn Output> {
+    let out = BufWriter::new(io::stdout());
+    match format.unwrap_or_else(default_format) {
+        Format::Table => Box::new(table::Table::new(out, shape.columns, table::terminal_width())),
+        Format::Json => Box::new(json::Json::new(out)),
+        Format::Jsonl => Box::new(json::Lines::new(out)),
+        Format::Csv => Box::new(csv::Csv::new(out, shape.fields)),
+    }
+}
+
+fn default_format() -> Format {
+    if io::stdout().is_terminal() { Format::Table } else { Format::Json }
+}
+
+type Out = BufWriter<Stdout>;
+
+/// A value as people read it: text without quotes, nothing for nothing.
+fn plain(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// Prints a line of a person's language, where a table would say less.
+pub(crate) fn say(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")
+}
+
+/// Whether an answer should be a sentence rather than data.
+pub(crate) fn is_for_people(format: Option<Format>) -> bool {
+    format.unwrap_or_else(default_format) == Format::Table
+}

@@ -1,0 +1,163 @@
+//! A folder with a queue, and the real `queuectl` in it.
+
+use crate::binary;
+use serde_json::Value;
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// How long anything that must happen may take on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(90);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+pub struct Queue {
+    folder: TempDir,
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub struct Said {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Said {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Queue {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder for the queue") }
+    }
+
+    /// In memory when the machine has such a file system: SQLite does all it does on a disk.
+    pub fn in_memory() -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self { folder: folder.expect("a folder for the queue") }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary::queuectl());
+        command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
+        // What somebody's login shell does first is not measured here.
+        command.env("HOME", self.folder.path());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Said {
+        Said::of(self.command(arguments).output().expect("run queuectl"))
+    }
+
+    pub fn run_with(&self, arguments: &[&str], input: &str) -> Said {
+        let piped = |command: &mut Command| {
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+        };
+        let mut child = piped(&mut self.command(arguments)).expect("run queuectl");
+        let mut stdin = child.stdin.take().expect("it was asked for");
+        stdin.write_all(input.as_bytes()).expect("it reads its input");
+        drop(stdin);
+        Said::of(child.wait_with_output().expect("it ends"))
+    }
+
+    /// A command that must succeed; its answer as JSON.
+    pub fn ask(&self, arguments: &[&str]) -> Value {
+        let said = self.run(arguments);
+        assert_eq!(said.code, 0, "queuectl {arguments:?}: {}", said.stderr);
+        serde_json::from_str(&said.stdout)
+            .unwrap_or_else(|error| panic!("queuectl {arguments:?}: {error}: {}", said.stdout))
+    }
+
+    pub fn enqueue(&self, job: &Value) {
+        self.ask(&["enqueue", &job.to_string()]);
+    }
+
+    pub fn start(&self, workers: usize) {
+        self.ask(&["worker", "start", "--count", &workers.to_string()]);
+    }
+
+    /// One of the numbers of `status`.
+    pub fn count(&self, name: &str) -> u64 {
+        self.ask(&["status"])[name].as_u64().expect("a number")
+    }
+
+    pub fn until_count(&self, name: &str, n: u64) {
+        until(&format!("{name} is {n}"), || self.count(name) == n);
+    }
+
+    /// However long it takes, as long as it goes on.
+    pub fn until_all_completed(&self, n: u64) {
+        let mut before = 0;
+        while before < n {
+            until("more jobs are completed", || self.count("completed") > before);
+            before = self.count("completed");
+        }
+    }
+
+    pub fn job(&self, id: &str) -> Value {
+        let all = ["list", "dlq list"].map(|words| self.ask(&words.split(' ').collect::<Vec<_>>()));
+        let mut jobs = all.iter().flat_map(|list| list.as_array().into_iter().flatten());
+        jobs.find(|job| job["id"] == id).unwrap_or_else(|| panic!("no job {id}")).clone()
+    }
+
+    /// Lines of a file that jobs write to.
+    pub fn lines(&self, name: &str) -> Vec<String> {
+        fs::read_to_string(self.path(name)).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+
+    pub fn touch(&self, name: &str) {
+        fs::write(self.path(name), "").expect("write a file");
+    }
+
+    pub fn worker_pids(&self) -> Vec<u32> {
+        let files = fs::read_dir(self.path("queuectl_runtime")).into_iter().flatten().flatten();
+        let pid = |name: &str| name.strip_prefix("worker-")?.strip_suffix(".pid")?.parse().ok();
+        files.filter_map(|file| pid(file.file_name().to_str()?)).collect()
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Queue {
+    /// Nothing of a test outlives it, however it ends.
+    fn drop(&mut self) {
+        for pid in self.worker_pids() {
+            if Path::new(&format!("/proc/{pid}/cwd")).read_link().is_ok_and(|cwd| cwd == self.folder.path()) {
+                kill_hard(pid);
+            }
+        }
+    }
+}
+
+/// What no process can refuse.
+pub fn kill_hard(pid: u32) {
+    let _ = Command::new("kill").args(["-s", "KILL", &pid.to_string()]).stderr(Stdio::null()).status();
+}
+
+/// Waits for what must come true.
+pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_true() {
+        assert!(started.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+}
