@@ -39,6 +39,29 @@ test('everybody can use the login page', async ({ arrive }) => {
   expect(await findings(page)).toEqual([]);
 });
 
+test('the keyboard leads everywhere', async ({ admin, world }) => {
+  const page = await admin.see(`/jobs/${world.jobs.completed}`, PLAIN.type);
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('dead');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Dead', level: 1 }).waitFor();
+
+  await page.keyboard.press('g');
+  await page.keyboard.press('j');
+  await page.getByRole('heading', { name: 'Jobs', level: 1 }).waitFor();
+  await page.getByRole('grid').focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Space');
+  await page.getByText('1 job chosen').waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: PLAIN.type, level: 1 }).waitFor();
+
+  await page.keyboard.press('?');
+  await page.getByRole('dialog').getByText('Go to anything').waitFor();
+  await page.keyboard.press('Escape');
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+});
+
 for (const { name: subject, path, shows } of PAGES) {
   test(`everybody can use ${subject}, in both themes, on a desk and on a phone`, async ({ admin, world }) => {
     const page = await admin.see(path(world), shows(PLAIN));

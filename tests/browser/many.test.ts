@@ -7,8 +7,11 @@ const ROWS = 100_000;
 /** A list may hold the rows in sight and some beside them, whatever it lists. */
 const ROWS_IN_PAGE_MAX = 120;
 /** Beside a hub built without optimisation, on two cores; a frame that takes longer is seen as a jerk. */
-const FRAME_MAX_MS = 250;
+const FRAME_MAX_MS = 500;
 const FRAME_USUAL_MAX_MS = 50;
+const FLOOD_MS = 4_000;
+/** Longer than this without a frame, and people click twice. */
+const FREEZE_MS = 1_000;
 
 test('five thousand dead jobs are retried by a filter', async ({ admin, hub }) => {
   await hub.enqueueMany(BULK, (index) => ({ type: 'bulky', params: { index } }));
@@ -30,7 +33,26 @@ test('five thousand dead jobs are retried by a filter', async ({ admin, hub }) =
   expect(jobs).toMatchObject({ pending: BULK, quarantined: 3 });
 });
 
-test('a hundred thousand rows scroll', async ({ admin, hub }) => {
+test('a flood of events does not freeze a page', async ({ admin, hub }) => {
+  const page = await admin.see('/jobs', 'Jobs');
+  const watched = frames(page, FLOOD_MS);
+  const began = performance.now();
+  let sent = 0;
+  while (performance.now() - began < FLOOD_MS) {
+    await hub.enqueueMany(500, (index) => ({ type: 'flood', params: { index: sent + index } }));
+    sent += 500;
+  }
+  const rate = sent / ((performance.now() - began) / 1_000);
+  expect(rate, 'events in a second').toBeGreaterThan(1_000);
+  expect(Math.max(...(await watched))).toBeLessThan(FREEZE_MS);
+  await page
+    .getByRole('grid')
+    .getByText(`"index":${sent - 1}`)
+    .first()
+    .waitFor();
+});
+
+test('a hundred thousand rows scroll', { timeout: 240_000 }, async ({ admin, hub }) => {
   await hub.enqueueMany(ROWS, (index) => ({ type: 'row', queue: 'long', params: { index } }));
   const page = await admin.open('/jobs?queue=long');
   const grid = page.getByRole('grid');
@@ -40,12 +62,10 @@ test('a hundred thousand rows scroll', async ({ admin, hub }) => {
     .waitFor();
   await page.getByText('Live', { exact: true }).waitFor();
 
-  const frames = await scroll(page, 3_000);
-  frames.sort((a, b) => a - b);
-  const usual = frames[Math.floor(frames.length / 2)] ?? Number.POSITIVE_INFINITY;
-  const worst = frames.at(-1) ?? Number.POSITIVE_INFINITY;
-  expect(usual, `${frames.length} frames`).toBeLessThan(FRAME_USUAL_MAX_MS);
-  expect(worst, `${frames.length} frames`).toBeLessThan(FRAME_MAX_MS);
+  const took = (await frames(page, 3_000, 200)).sort((a, b) => a - b);
+  const usual = took[Math.floor(took.length / 2)] ?? Number.POSITIVE_INFINITY;
+  expect(usual, `${took.length} frames`).toBeLessThan(FRAME_USUAL_MAX_MS);
+  expect(took.at(-1), `${took.length} frames`).toBeLessThan(FRAME_MAX_MS);
 
   // To the very end, page by page as a cursor gives them.
   await grid.evaluate(async (list, wanted) => {
@@ -58,22 +78,23 @@ test('a hundred thousand rows scroll', async ({ admin, hub }) => {
   expect(await page.getByRole('row').count()).toBeLessThan(ROWS_IN_PAGE_MAX);
 });
 
-/** Scrolls the list down and answers how long each frame took. */
-function scroll(page: Page, ms: number): Promise<number[]> {
-  return page.getByRole('grid').evaluate(
-    (list, lasting) =>
+/** How long each frame took, for a while in which the page's list is scrolled by so much a frame. */
+function frames(page: Page, ms: number, scrollBy = 0): Promise<number[]> {
+  return page.evaluate(
+    ({ lasting, step }) =>
       new Promise<number[]>((resolve) => {
-        const frames: number[] = [];
+        const list = document.querySelector('[role=grid]');
+        const took: number[] = [];
         const began = performance.now();
         let last = began;
-        requestAnimationFrame(function step(now) {
-          if (now > last) frames.push(now - last);
+        requestAnimationFrame(function next(now) {
+          if (now > last) took.push(now - last);
           last = now;
-          list.scrollTop += 200;
-          if (now - began < lasting) requestAnimationFrame(step);
-          else resolve(frames);
+          if (list) list.scrollTop += step;
+          if (now - began < lasting) requestAnimationFrame(next);
+          else resolve(took);
         });
       }),
-    ms,
+    { lasting: ms, step: scrollBy },
   );
 }
