@@ -24,7 +24,7 @@ const READER_CACHE_KIB: i32 = 2 * 1024;
 /// WAL pages after which the writer moves them into the database file.
 const CHECKPOINT_PAGES: i32 = 4_000;
 /// The same for those who come for one command: the next of them reads the whole log first.
-const BRIEF_CHECKPOINT_PAGES: i32 = 1_000;
+const BRIEF_CHECKPOINT_PAGES: i32 = 250;
 /// How long to wait for another program that makes the same file, and between looks.
 const BUSY_MAX: Duration = Duration::from_secs(5);
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
