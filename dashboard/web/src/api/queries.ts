@@ -11,7 +11,7 @@ import type { Attempt, HistoryRange, Job } from './types';
 
 export type JobsFilter = Omit<
   NonNullable<operations['list_jobs']['parameters']['query']>,
-  'limit' | 'offset' | 'cursor'
+  'limit' | 'offset' | 'cursor' | 'sort'
 >;
 
 /** Rows of one page of a list. */
@@ -70,9 +70,15 @@ function jobsFrom(text: string): Job[] {
   }));
 }
 
-/** A part of a list of jobs, newest first. */
+/** Whether a list is of jobs that wait for their time: then those that are due soonest come first. */
+export function isByTime({ view }: JobsFilter): boolean {
+  return view === 'scheduled' || view === 'retrying';
+}
+
+/** A part of a list of jobs, newest first or soonest first. */
 export async function jobsPage(filter: JobsFilter, { limit, cursor, signal }: PageOptions) {
-  const query = { ...filter, limit, ...(cursor ? { cursor } : {}) };
+  const sort = isByTime(filter) ? ({ sort: 'due' } as const) : {};
+  const query = { ...filter, ...sort, limit, ...(cursor ? { cursor } : {}) };
   const { data, response } = await askWithResponse(
     api.GET('/api/jobs', { params: { query }, parseAs: 'text', ...(signal ? { signal } : {}) }),
   );

@@ -195,7 +195,7 @@ export interface paths {
         };
         /**
          * List jobs
-         * @description Newest first. The header `X-Next-Cursor` names the next page, if there is one; a page may end
+         * @description Newest first, unless `sort` says otherwise. The header `X-Next-Cursor` names the next page, if there is one; a page may end
          *     before `limit` when its params and results are large.
          */
         get: operations["list_jobs"];
@@ -2473,6 +2473,8 @@ export interface operations {
                 /** @description 50 when left out, at most 1,000. */
                 limit?: number;
                 offset?: number;
+                /** @description `newest` when left out. */
+                sort?: "newest" | "due";
                 /** @description From the header `X-Next-Cursor` of the page before. */
                 cursor?: string;
             };

@@ -14,8 +14,11 @@ use std::{
 /// "ForF": marks a file as one of ours.
 const APPLICATION_ID: i32 = 0x466f_7246;
 
-const MIGRATIONS: [&str; 2] =
-    [include_str!("migrations/0001_jobs.sql"), include_str!("migrations/0002_overview.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/0001_jobs.sql"),
+    include_str!("migrations/0002_overview.sql"),
+    include_str!("migrations/0003_retrying.sql"),
+];
 
 /// Statements kept prepared on each connection: more than there are in the code.
 const STATEMENTS_MAX: usize = 128;
