@@ -91,6 +91,18 @@ it('reads page after page, and knows when all are here', async () => {
   expect(jobs.pages).toBe(3);
 });
 
+it('reads as many rows as were there when somebody left', async () => {
+  for (let number = 1; number <= 2_500; number += 1) jobs.add(number);
+  const list = new JobList({}, jobs.source);
+  lists.push(list);
+  list.start(1_400);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(ids(list)).toHaveLength(2_000);
+  expect(jobs.pages).toBe(2);
+  await list.loadMore();
+  expect(new Set(ids(list)).size).toBe(2_500);
+});
+
 it('changes a row in place, and takes it out when it no longer fits', async () => {
   jobs.add(1, { status: 'running' });
   jobs.add(2, { status: 'running' });

@@ -80,9 +80,10 @@ export class JobList {
 
   state = (): ListState => this.#state;
 
-  start(): void {
+  /** Reads the list, with at least so many rows as there are. */
+  start(rows = FIRST_PAGE): void {
     this.#aborter = new AbortController();
-    void this.reload();
+    void this.reload(rows);
   }
 
   stop(): void {
@@ -92,14 +93,20 @@ export class JobList {
   }
 
   /** Reads the list anew from the top. What is shown stays until then. */
-  async reload(): Promise<void> {
+  async reload(wanted = FIRST_PAGE): Promise<void> {
     const { signal } = this.#aborter;
     try {
-      const page = await this.source.page(this.filter, { limit: FIRST_PAGE, signal });
+      const limit = Math.min(Math.max(wanted, FIRST_PAGE), NEXT_PAGE);
+      let page = await this.source.page(this.filter, { limit, signal });
+      const rows = page.jobs.map(rowOf);
+      while (rows.length < wanted && page.nextCursor !== undefined) {
+        page = await this.source.page(this.filter, { limit: NEXT_PAGE, cursor: page.nextCursor, signal });
+        rows.push(...page.jobs.map(rowOf));
+      }
       if (signal.aborted) return;
       this.#cursor = page.nextCursor;
       this.#unseen.clear();
-      this.#show(page.jobs.map(rowOf), { phase: 'ready', error: null, outdated: false });
+      this.#show(rows, { phase: 'ready', error: null, outdated: false });
     } catch (error) {
       if (!signal.aborted) this.#set({ phase: this.#rows.length > 0 ? 'ready' : 'failed', error });
     }

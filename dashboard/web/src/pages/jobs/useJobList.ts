@@ -4,6 +4,7 @@ import { useLive } from '../../live/LiveProvider';
 import { useNow } from '../../ui/clock';
 import { searchFor } from './filter';
 import { JobList, type ListState } from './JobList';
+import { rememberedPlace } from './place';
 
 /** The live rows of everything that matches. */
 export function useJobList(filter: JobsFilter): { list: JobList; state: ListState } {
@@ -12,7 +13,7 @@ export function useJobList(filter: JobsFilter): { list: JobList; state: ListStat
   const list = useMemo(() => new JobList(filter), [key]);
   const state = useSyncExternalStore(list.subscribe, list.state);
   useEffect(() => {
-    list.start();
+    list.start(rememberedPlace()?.rows);
     return () => list.stop();
   }, [list]);
   useLive((messages) => {
