@@ -85,8 +85,9 @@ function Figures({ entry: { machine, worker } }: { entry: FleetEntry }) {
       </Card>
       <Card>
         <Stat
-          label={now ? `Memory, of ${now.memory.total.toFixed(1)} GiB` : 'Memory'}
+          label="Memory"
           value={<Figure text={now ? `${now.memory.used.toFixed(1)} GiB` : UNKNOWN} />}
+          note={now && `of ${now.memory.total.toFixed(1)} GiB`}
         />
         <Meter label="Memory" percent={now?.memory.percent ?? null} bare />
       </Card>
