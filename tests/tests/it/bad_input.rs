@@ -188,6 +188,7 @@ fn paths_and_queries() -> Vec<Row> {
         get("/api/jobs?limit=1&limit=2", "invalid_field", "limit"),
         get("/api/jobs?stauts=pending", "invalid_field", "stauts"),
         get("/api/jobs?cursor=nonsense", "invalid_field", "cursor"),
+        get("/api/fleet?history=61", "invalid_field", "history"),
         get("/api/jobs?sort=oldest", "invalid_field", "sort"),
         get("/api/jobs?sort=due", "invalid_field", "sort"),
         get("/api/jobs?sort=due&view=retrying&cursor=5", "invalid_field", "cursor"),

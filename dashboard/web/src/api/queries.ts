@@ -20,6 +20,9 @@ const AUDIT_PAGE = 100;
 /** Jobs drawn under the charts of a machine; more would be a carpet. */
 export const RAN_JOBS_MAX = 500;
 
+/** Enough for the beginning of a sparkline, which grows while it is watched; a thousand machines fit. */
+const SPARK_SNAPSHOTS = 12;
+
 const HOUR_MS = 3_600_000;
 
 export const RANGE_MS: Record<HistoryRange, number> = {
@@ -107,7 +110,10 @@ export const queries = {
   fleet: () =>
     queryOptions({
       queryKey: keys.fleet,
-      queryFn: ({ signal }) => ask(api.GET('/api/fleet', { signal })),
+      queryFn: ({ signal }) => {
+        const query = { history: SPARK_SNAPSHOTS };
+        return ask(api.GET('/api/fleet', { params: { query }, signal }));
+      },
       // Live messages keep machines that did not change; comparing all their history finds nothing more.
       structuralSharing: false,
     }),

@@ -82,7 +82,8 @@ export interface paths {
         /**
          * Watch everything
          * @description One stream for all topics. Job and worker events have ids and can be resumed; `node` messages
-         *     carry a machine's newest state and `log` messages a piece of a job's log, both without ids.
+         *     carry a machine as the fleet shows it, but without its history, first all and then those that change, and `log` messages a
+         *     piece of a job's log, both without ids.
          */
         get: operations["events"];
         put?: never;
@@ -2205,7 +2206,10 @@ export interface operations {
     };
     fleet: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How many of the newest snapshots to show of each, at most 60; 60 when left out. */
+                history?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -2219,6 +2223,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Node"][];
+                };
+            };
+            /** @description The parameter is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description No valid token */
@@ -2473,7 +2486,10 @@ export interface operations {
                 /** @description 50 when left out, at most 1,000. */
                 limit?: number;
                 offset?: number;
-                /** @description `newest` when left out. */
+                /**
+                 * @description `due`: those that are due soonest first, for the views `scheduled` and `retrying`. `newest`: newest
+                 *     first, also when left out.
+                 */
                 sort?: "newest" | "due";
                 /** @description From the header `X-Next-Cursor` of the page before. */
                 cursor?: string;
