@@ -33,6 +33,8 @@ pub struct Metrics {
     watchers: Gauge,
     long_polls: Gauge,
     database_bytes: Gauge,
+    disk_free_bytes: Gauge,
+    problems: Gauge,
     nodes: Gauge,
 }
 
@@ -44,6 +46,9 @@ pub struct Readings {
     pub database_bytes: u64,
     /// Events published but not yet read by the slowest watcher.
     pub event_lag: u64,
+    pub disk_free_bytes: u64,
+    /// As `/api/health` lists them.
+    pub problems: u64,
 }
 
 impl Metrics {
@@ -54,7 +59,8 @@ impl Metrics {
         let claim_seconds = Histogram::new(exponential_buckets(0.000_1, 2.0, 20));
         let commit_seconds = Histogram::new(exponential_buckets(0.000_05, 2.0, 18));
         let batch_commands = Histogram::new(exponential_buckets(1.0, 2.0, 10));
-        let [event_lag, watchers, database_bytes, nodes] = std::array::from_fn(|_| Gauge::default());
+        let [event_lag, watchers, database_bytes, disk_free_bytes, problems, nodes] =
+            std::array::from_fn(|_| Gauge::default());
         let long_polls = Gauge::default();
         registry.register("jobs", "Jobs by queue, type and status", jobs.clone());
         registry.register("claim_commands", "Claims that callers sent", claims.clone());
@@ -69,6 +75,8 @@ impl Metrics {
         registry.register("watchers", "Open event streams", watchers.clone());
         registry.register("long_polls", "Requests that wait for something", long_polls.clone());
         registry.register("database_bytes", "Size of the database files", database_bytes.clone());
+        registry.register("disk_free_bytes", "Room on the disk of the database", disk_free_bytes.clone());
+        registry.register("problems", "What /api/health lists as wrong right now", problems.clone());
         registry.register("nodes", "Machines that ever pushed metrics", nodes.clone());
         Self {
             registry,
@@ -81,6 +89,8 @@ impl Metrics {
             watchers,
             long_polls,
             database_bytes,
+            disk_free_bytes,
+            problems,
             nodes,
         }
     }
@@ -113,6 +123,8 @@ impl Metrics {
         self.nodes.set(whole(readings.nodes));
         self.database_bytes.set(whole(readings.database_bytes));
         self.event_lag.set(whole(readings.event_lag));
+        self.disk_free_bytes.set(whole(readings.disk_free_bytes));
+        self.problems.set(whole(readings.problems));
         let mut text = String::new();
         text::encode(&mut text, &self.registry).expect("writing to a string cannot fail");
         text

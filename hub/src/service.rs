@@ -7,20 +7,21 @@ use crate::{
         server::{self, ServerLimits},
         sse::Watchers,
     },
-    background::{announcer, history, operations::Operations, reaper, retention},
+    background::{announcer, disk, history, operations::Operations, reaper, retention},
     clock::{Clock, SystemClock},
     config::Config,
     events::Events,
     fleet::Fleet,
     hub::{Hub, Publisher},
     metrics::Metrics,
+    problems::Problems,
     secret::{self, Secret},
     solvers::{self, Solvers},
     store::{Store, sqlite},
 };
 use anyhow::Context as _;
 use forge_engine::lifecycle::Policy;
-use std::{fs::File, net::SocketAddr, sync::Arc, time::Duration};
+use std::{fs::File, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -60,7 +61,12 @@ impl Service {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let policy = Policy::default();
         let metrics = Arc::new(Metrics::new());
-        let publisher = Arc::new(Publisher { metrics: metrics.clone(), ..Publisher::default() });
+        let problems = Arc::new(Problems::default());
+        let publisher = Arc::new(Publisher {
+            metrics: metrics.clone(),
+            problems: problems.clone(),
+            ..Publisher::default()
+        });
         let store: Arc<dyn Store> = sqlite::open(path, clock.clone(), policy, publisher.clone())?;
         let events = Arc::new(Events::new(store.event_range().await?));
         let _ = publisher.events.set(events.clone());
@@ -84,6 +90,7 @@ impl Service {
         let (operations, run_operations) = Operations::start(hub.clone(), stop.clone()).await?;
         let mut app = App::new(hub.clone(), auth, fleet.clone(), Arc::new(solvers), operations, stop.clone());
         app.public_events = config.public_events;
+        app.problems = problems.clone();
         app.keep = config.keep();
         app.watchers = Arc::new(Watchers::new(u64::from(config.max_watchers)));
         let app = Arc::new(app);
@@ -100,6 +107,8 @@ impl Service {
         duties.spawn(reaper::run(hub.clone(), reaper::EVERY, stop.clone()));
         duties.spawn(retention::run(hub.clone(), config.keep(), stop.clone()));
         duties.spawn(announcer::run(hub.clone(), stop.clone()));
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        duties.spawn(disk::run(hub.clone(), problems.clone(), folder, stop.clone()));
         let (wakes, stopping) = (app.log_wakes.clone(), stop.clone());
         duties.spawn(async move { wakes.run(hub, stopping).await });
         let stopping = stop.clone();

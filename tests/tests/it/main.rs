@@ -5,6 +5,7 @@ mod api;
 mod bad_input;
 mod controls;
 mod crash;
+mod disk_full;
 mod hostile;
 mod overview;
 mod process;

@@ -3,6 +3,7 @@
 //! Opening is not starting a hub: several processes may open one file. Only a hub takes the
 //! lock that keeps a second hub away.
 
+use crate::disk::Space;
 use anyhow::{Context, anyhow, bail};
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 use std::{
@@ -25,6 +26,8 @@ const READER_CACHE_KIB: i32 = 2 * 1024;
 const CHECKPOINT_PAGES: i32 = 4_000;
 /// The same for those who come for one command: the next of them reads the whole log first.
 const BRIEF_CHECKPOINT_PAGES: i32 = 250;
+/// What a hub needs to start.
+const ROOM_BYTES_MIN: u64 = 256 << 10;
 /// How long to wait for another program that makes the same file, and between looks.
 const BUSY_MAX: Duration = Duration::from_secs(5);
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
@@ -51,6 +54,9 @@ pub(super) fn writer(path: &Path, look: Look) -> anyhow::Result<Connection> {
     if !fresh {
         check_header(path)?;
     }
+    if look == Look::Through {
+        expect_room(path)?;
+    }
     let mut connection = Connection::open(path)
         .with_context(|| format!("cannot open the database {shown}; check the path and its permissions"))?;
     if !is_ours(&connection).map_err(|error| explain(error.into(), path))? {
@@ -60,6 +66,20 @@ pub(super) fn writer(path: &Path, look: Look) -> anyhow::Result<Connection> {
     }
     prepare(&mut connection, fresh, look).map_err(|error| explain(error, path))?;
     Ok(connection)
+}
+
+/// SQLite maps the log's index into memory. Where the disk is full and its blocks are smaller than
+/// a page of memory, that ends the process by a signal, without a word.
+fn expect_room(path: &Path) -> anyhow::Result<()> {
+    let space = Space::under(path.parent().unwrap_or(Path::new("")));
+    match space {
+        Ok(space) if space.total > 0 && space.free < ROOM_BYTES_MIN => bail!(
+            "there is no room for the database {} ({} bytes are free); free disk space",
+            path.display(),
+            space.free
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Makes a file that is not there yet, for its owner's eyes only: jobs may hold anything. SQLite
@@ -220,6 +240,11 @@ fn migrate(connection: &mut Connection) -> anyhow::Result<()> {
     check_schema(&transaction)?;
     transaction.commit()?;
     Ok(())
+}
+
+/// Puts a page into the log without changing anything.
+pub(super) fn rewrite_version(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "user_version", MIGRATIONS.len() as i64)
 }
 
 /// Every table and index that the code relies on is there, with the columns it names.

@@ -89,6 +89,11 @@ fn recognise(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
+/// Puts a page into the log without changing anything.
+pub(super) fn rewrite_version(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "user_version", MIGRATIONS.len() as i64)
+}
+
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let sqlite = |error| OpenError::from_sqlite(path, error);
     // Two processes may open a new file at once: the version is read under the write lock.
