@@ -3,7 +3,10 @@
 
 pub mod adapter;
 pub mod background;
+pub mod backup;
+pub mod cli;
 pub mod clock;
+pub mod command;
 pub mod config;
 pub mod disk;
 pub mod events;

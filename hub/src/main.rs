@@ -2,7 +2,12 @@
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use forge_hub::{config::Config, service::Service};
+use forge_hub::{
+    cli::{Cli, Command},
+    command,
+    config::Config,
+    service::Service,
+};
 use std::io::{IsTerminal as _, Write as _};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +17,10 @@ use tracing_subscriber::EnvFilter;
 const STOP_AFTER: std::time::Duration = std::time::Duration::from_millis(9_500);
 
 fn main() {
-    let config = Config::parse();
+    let Cli { config, command } = Cli::parse();
+    if let Some(command) = command {
+        std::process::exit(operate(&command, &config));
+    }
     if let Err(error) = start_log(&config.log_level) {
         eprintln!("forge-hub: {error:#}");
         std::process::exit(2);
@@ -27,6 +35,18 @@ fn main() {
         tracing::error!("{error:#}");
         eprintln!("forge-hub: {error:#}");
         std::process::exit(1);
+    }
+}
+
+/// The exit code: 0 when all is well.
+fn operate(command: &Command, config: &Config) -> i32 {
+    match command::run(command, config) {
+        Ok(true) => 0,
+        Ok(false) => 1,
+        Err(error) => {
+            eprintln!("forge-hub: {error:#}");
+            1
+        }
     }
 }
 

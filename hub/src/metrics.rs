@@ -36,6 +36,8 @@ pub struct Metrics {
     disk_free_bytes: Gauge,
     problems: Gauge,
     nodes: Gauge,
+    pub backup_failures: Counter,
+    backup_last_success: Gauge,
 }
 
 /// What only the caller of `/metrics` knows at that moment.
@@ -62,6 +64,7 @@ impl Metrics {
         let [event_lag, watchers, database_bytes, disk_free_bytes, problems, nodes] =
             std::array::from_fn(|_| Gauge::default());
         let long_polls = Gauge::default();
+        let (backup_failures, backup_last_success) = (Counter::default(), Gauge::default());
         registry.register("jobs", "Jobs by queue, type and status", jobs.clone());
         registry.register("claim_commands", "Claims that callers sent", claims.clone());
         registry.register(
@@ -77,6 +80,12 @@ impl Metrics {
         registry.register("database_bytes", "Size of the database files", database_bytes.clone());
         registry.register("disk_free_bytes", "Room on the disk of the database", disk_free_bytes.clone());
         registry.register("problems", "What /api/health lists as wrong right now", problems.clone());
+        registry.register("backup_failures", "Scheduled backups that failed", backup_failures.clone());
+        registry.register(
+            "backup_last_success_seconds",
+            "When the last scheduled backup of this run was finished, in seconds since 1970; 0 is never",
+            backup_last_success.clone(),
+        );
         registry.register("nodes", "Machines that ever pushed metrics", nodes.clone());
         Self {
             registry,
@@ -92,6 +101,8 @@ impl Metrics {
             disk_free_bytes,
             problems,
             nodes,
+            backup_failures,
+            backup_last_success,
         }
     }
 
@@ -103,6 +114,10 @@ impl Metrics {
 
     pub fn long_polls(&self) -> i64 {
         self.long_polls.get()
+    }
+
+    pub fn backed_up(&self, now_ms: i64) {
+        self.backup_last_success.set(now_ms / 1_000);
     }
 
     pub fn committed(&self, commands: usize, commit: Duration) {

@@ -10,6 +10,7 @@ use std::{
 
 use crate::clock::wall_ms;
 
+pub const BACKUP_FAILED: &str = "backup_failed";
 pub const DISK_FULL: &str = "disk_full";
 pub const DISK_LOW: &str = "disk_low";
 

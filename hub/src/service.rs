@@ -7,7 +7,7 @@ use crate::{
         server::{self, ServerLimits},
         sse::Watchers,
     },
-    background::{announcer, disk, history, operations::Operations, reaper, retention},
+    background::{announcer, backup, disk, history, operations::Operations, reaper, retention},
     clock::{Clock, SystemClock},
     config::Config,
     events::Events,
@@ -107,6 +107,10 @@ impl Service {
         duties.spawn(reaper::run(hub.clone(), reaper::EVERY, stop.clone()));
         duties.spawn(retention::run(hub.clone(), config.keep(), stop.clone()));
         duties.spawn(announcer::run(hub.clone(), stop.clone()));
+        if let Some(schedule) = config.backups() {
+            let metrics = hub.metrics.clone();
+            duties.spawn(backup::run(schedule, problems.clone(), metrics, stop.clone()));
+        }
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         duties.spawn(disk::run(hub.clone(), problems.clone(), folder, stop.clone()));
         let (wakes, stopping) = (app.log_wakes.clone(), stop.clone());

@@ -2,6 +2,7 @@
 
 mod agent;
 mod api;
+mod backup;
 mod bad_input;
 mod controls;
 mod crash;

@@ -2,6 +2,7 @@
 //! batches, read-only connections for everything else, and a second file for logs and metrics.
 
 mod admin;
+pub mod copy;
 mod event_log;
 mod list;
 mod load;

@@ -10,6 +10,7 @@ mod tests;
 mod writer;
 
 pub use schema::OpenError;
+pub(super) use schema::{APPLICATION_ID, VERSION};
 
 use super::{
     super::{Error, HistoryTier, LogAppend, LogSlice},

@@ -210,3 +210,21 @@ fn a_damaged_file_is_refused() {
     raw(&folder).execute_batch("DROP TABLE snapshot").unwrap();
     assert!(matches!(SideFile::open(&path, SMALL, Arc::new(Quiet)), Err(OpenError::Damaged { .. })));
 }
+
+#[tokio::test]
+async fn older_file_is_copied_then_upgraded() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("fleet.side.sqlite");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(include_str!("migrations/0001_logs_and_snapshots.sql")).unwrap();
+    old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    old.execute("INSERT INTO snapshot VALUES ('n', 4, '{}')", []).unwrap();
+    drop(old);
+    let side = open(&folder, SMALL);
+    assert_eq!(side.latest_snapshots().await.unwrap().len(), 1);
+    let copy = folder.path().join(format!("fleet.side.sqlite.before-v{VERSION}"));
+    let kept = Connection::open(copy).unwrap();
+    assert!(kept.prepare("SELECT * FROM history").is_err());
+    assert_eq!(kept.query_row("SELECT last_seen FROM snapshot", [], |row| row.get::<_, i64>(0)).unwrap(), 4);
+}
