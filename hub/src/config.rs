@@ -1,6 +1,7 @@
 //! What an operator can set: each setting is a flag and an environment name.
 
 use crate::{
+    adapter::http::tls,
     background::{backup as backups, retention::Keep},
     backup,
     secret::Secret,
@@ -57,7 +58,21 @@ pub struct Config {
     #[arg(long, env = "MAX_WATCHERS", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_watchers: u32,
 
-    /// Marks session cookies as https-only, for a hub behind a proxy that speaks TLS
+    /// Certificate chain in PEM: the hub then speaks https, and takes up a new one by itself
+    #[arg(long, env = "TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// The certificate's private key in PEM
+    #[arg(long, env = "TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Reverse proxies whose X-Forwarded-For is believed: addresses and networks such as
+    /// 10.0.0.0/8, separated by commas
+    #[arg(long, env = "TRUSTED_PROXIES", default_value = "")]
+    pub trusted_proxies: String,
+
+    /// Marks session cookies as https-only, for a hub behind a proxy that speaks TLS; with TLS_CERT
+    /// they always are
     #[arg(long, env = "SECURE_COOKIES", default_value_t = false, action = clap::ArgAction::Set)]
     pub secure_cookies: bool,
 
@@ -99,6 +114,10 @@ pub struct Config {
 }
 
 impl Config {
+    pub fn tls_files(&self) -> Option<tls::Files> {
+        Some(tls::Files { certificate: self.tls_cert.clone()?, key: self.tls_key.clone()? })
+    }
+
     pub fn backup_folder(&self) -> PathBuf {
         self.backup_dir.clone().unwrap_or_else(|| backup::default_folder(&self.sqlite_path))
     }
@@ -201,6 +220,8 @@ mod tests {
             ["--backup-every", "6"],
             ["--backup-every", "0h"],
             ["--backup-keep", "0"],
+            ["--tls-cert", "without-a-key.pem"],
+            ["--tls-key", "without-a-certificate.pem"],
             ["--ingest-secret", "short"],
             ["--ingest-secret", "with a space in the middle"],
         ] {

@@ -13,6 +13,7 @@ use crate::clock::wall_ms;
 pub const BACKUP_FAILED: &str = "backup_failed";
 pub const DISK_FULL: &str = "disk_full";
 pub const DISK_LOW: &str = "disk_low";
+pub const TLS_CERTIFICATE: &str = "tls_certificate";
 
 #[derive(Default)]
 pub struct Problems(Mutex<BTreeMap<&'static str, Raised>>);

@@ -4,8 +4,10 @@ use crate::{
     adapter::http::{
         self, App, Auth, AuthSettings,
         headers::Origins,
-        server::{self, ServerLimits},
+        proxies::Proxies,
+        server::{self, Front, ServerLimits},
         sse::Watchers,
+        tls::Tls,
     },
     background::{announcer, backup, disk, history, operations::Operations, reaper, retention},
     clock::{Clock, SystemClock},
@@ -36,7 +38,7 @@ pub struct Service {
     app: Arc<App>,
     listener: TcpListener,
     router: axum::Router,
-    origins: Origins,
+    front: Front,
     limits: ServerLimits,
     duties: JoinSet<()>,
     stop: CancellationToken,
@@ -49,6 +51,9 @@ impl Service {
     pub async fn start(config: &Config, stop: CancellationToken) -> anyhow::Result<Self> {
         let origins = Origins::parse(&config.cors_origins)
             .map_err(|why| anyhow::anyhow!("CORS_ORIGINS is not valid: {why}"))?;
+        let proxies = Proxies::parse(&config.trusted_proxies)
+            .map_err(|why| anyhow::anyhow!("TRUSTED_PROXIES is not valid: {why}"))?;
+        let tls = config.tls_files().map(Tls::load).transpose()?.map(Arc::new);
         let path = &config.sqlite_path;
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder)
@@ -79,7 +84,7 @@ impl Service {
         let settings = AuthSettings {
             requests_per_second: config.rate_limit,
             requests_burst: config.rate_limit.saturating_mul(2),
-            secure_cookies: config.secure_cookies,
+            secure_cookies: config.secure_cookies || tls.is_some(),
             origins: origins.clone(),
             ..AuthSettings::default()
         };
@@ -107,6 +112,9 @@ impl Service {
         duties.spawn(reaper::run(hub.clone(), reaper::EVERY, stop.clone()));
         duties.spawn(retention::run(hub.clone(), config.keep(), stop.clone()));
         duties.spawn(announcer::run(hub.clone(), stop.clone()));
+        if let Some(tls) = &tls {
+            duties.spawn(tls.clone().watch(problems.clone(), stop.clone()));
+        }
         if let Some(schedule) = config.backups() {
             let metrics = hub.metrics.clone();
             duties.spawn(backup::run(schedule, problems.clone(), metrics, stop.clone()));
@@ -129,7 +137,7 @@ impl Service {
             app,
             listener,
             router,
-            origins,
+            front: Front { origins, proxies, tls },
             limits,
             duties,
             stop,
@@ -139,7 +147,7 @@ impl Service {
 
     /// Serves until the stop token is cancelled, then finishes what was begun.
     pub async fn run(mut self) {
-        server::serve(self.listener, self.router, self.origins, self.limits, self.stop).await;
+        server::serve(self.listener, self.router, self.front, self.limits, self.stop).await;
         while let Some(ended) = self.duties.join_next().await {
             if let Err(error) = ended {
                 tracing::error!(%error, "a background duty failed");

@@ -12,5 +12,6 @@ mod overview;
 mod process;
 mod queuectl;
 mod secrets;
+mod secure;
 mod sync_order;
 mod tokens;
