@@ -12,6 +12,7 @@ pub mod disk;
 pub mod history;
 pub mod hub;
 pub mod load;
+pub mod operate;
 pub mod proc;
 pub mod queuectl;
 pub mod raw;

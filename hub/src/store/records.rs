@@ -213,6 +213,8 @@ pub struct Figures {
     /// Of the one with logs and machine history.
     pub side_bytes: u64,
     pub waiting_claims: u64,
+    /// Room on the disk; 0 when that is not known.
+    pub disk_free_bytes: u64,
 }
 
 /// Events of one commit, as they are published.

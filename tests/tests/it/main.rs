@@ -2,13 +2,16 @@
 
 mod agent;
 mod api;
+mod backup;
 mod bad_input;
 mod controls;
 mod crash;
+mod disk_full;
 mod hostile;
 mod overview;
 mod process;
 mod queuectl;
 mod secrets;
+mod secure;
 mod sync_order;
 mod tokens;

@@ -139,7 +139,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Is the hub up? */
+        /**
+         * Is the hub up?
+         * @description Always 200 while it answers, so that nobody restarts a hub that a restart would not mend. `status`
+         *     and `problems` tell what needs a person: a full disk, a failed backup, a bad certificate.
+         */
         get: operations["health"];
         put?: never;
         post?: never;
@@ -1321,10 +1325,15 @@ export interface components {
             /** Format: int64 */
             nodes: number;
             ok: boolean;
+            problems: components["schemas"]["Problem"][];
+            /** @description `degraded` while there are problems: the hub answers, but cannot do all that it should. */
+            status: components["schemas"]["HealthStatus"];
             /** Format: int64 */
             uptime_ms: number;
             version: string;
         };
+        /** @enum {string} */
+        HealthStatus: "ok" | "degraded";
         /** @description Who speaks for a lease: the lease itself, or at least the worker. */
         Heartbeat: {
             lease_id?: string | null;
@@ -1754,6 +1763,18 @@ export interface components {
          * @enum {string}
          */
         Phase: "preparing" | "running" | "reporting";
+        /** @description Something about the hub that needs a person. */
+        Problem: {
+            /** @description A word for programs, such as `disk_full`. */
+            code: string;
+            /** @description What it is and what to do about it. */
+            message: string;
+            /**
+             * Format: int64
+             * @description Since when, in ms since 1970.
+             */
+            since: number;
+        };
         Progress: {
             /** Format: int64 */
             at: number;
