@@ -1,13 +1,13 @@
 //! What an operator can set: each setting is a flag and an environment name.
 
 use crate::{background::retention::Keep, secret::Secret};
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use std::{net::IpAddr, path::PathBuf};
 
 #[derive(Parser)]
 #[command(
     name = "forge-hub",
-    version,
+    version = forge_version::LONG,
     about = "The hub of a compute fleet: keeps jobs and workers durably, serves the API and the event streams.",
     after_help = "Start it, then enqueue a job:\n  curl -H \"Authorization: Bearer $TOKEN\" -d '{\"type\":\"demo\"}' http://127.0.0.1:3000/api/jobs\n\nAPI documentation is at /api/docs of the running hub."
 )]
@@ -74,6 +74,11 @@ pub struct Config {
     #[arg(long, env = "KEEP_EVENTS_DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub keep_events_days: u32,
 
+    /// Folder with the agent and queuectl for machines to fetch, as `make dist` fills it. Else
+    /// `downloads` beside this program, or /usr/share/forge-fleet/downloads
+    #[arg(long, env = "DOWNLOADS_DIR")]
+    pub downloads_dir: Option<PathBuf>,
+
     /// File to write the address to once the hub is ready
     #[arg(long, env = "FORGE_READY_FILE")]
     pub ready_file: Option<PathBuf>,
@@ -81,6 +86,15 @@ pub struct Config {
     /// Accepted for compatibility and ignored: this program is always a hub
     #[arg(long, env = "HUB_MODE", hide = true)]
     pub hub_mode: Option<String>,
+
+    #[command(subcommand)]
+    pub command: Option<Task>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub enum Task {
+    /// Ask the hub that runs here with the same settings whether it is up, for health checks
+    Health,
 }
 
 impl Config {

@@ -2,7 +2,11 @@
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use forge_hub::{config::Config, service::Service};
+use forge_hub::{
+    config::{Config, Task},
+    probe,
+    service::Service,
+};
 use std::io::{IsTerminal as _, Write as _};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -13,6 +17,15 @@ const STOP_AFTER: std::time::Duration = std::time::Duration::from_millis(9_500);
 
 fn main() {
     let config = Config::parse();
+    if let Some(Task::Health) = config.command {
+        match probe::ask(&config) {
+            Ok(answer) => return println!("{answer}"),
+            Err(error) => {
+                eprintln!("forge-hub: {error:#}");
+                std::process::exit(1);
+            }
+        }
+    }
     if let Err(error) = start_log(&config.log_level) {
         eprintln!("forge-hub: {error:#}");
         std::process::exit(2);
@@ -47,7 +60,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let service = Service::start(config, stop.clone()).await?;
-    tracing::info!(address = %service.address, version = env!("CARGO_PKG_VERSION"), "listening");
+    tracing::info!(address = %service.address, version = forge_version::LONG, "listening");
     greet(config, &service);
     if let Some(path) = &config.ready_file {
         write_whole(path, &service.address.to_string())
@@ -91,7 +104,7 @@ fn greet(config: &Config, service: &Service) {
     let database = std::path::absolute(&config.sqlite_path).unwrap_or_else(|_| config.sqlite_path.clone());
     let secret_file = forge_hub::secret::admin_secret_path(&database);
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "Forge Fleet hub {}", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(out, "Forge Fleet hub {}", forge_version::LONG);
     let _ = writeln!(out, "  listening on  http://{host}");
     let login = if service.secret_is_new {
         format!("#token={}   (logs in)", service.secret.expose())

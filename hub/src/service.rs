@@ -10,6 +10,7 @@ use crate::{
     background::{announcer, history, operations::Operations, reaper, retention},
     clock::{Clock, SystemClock},
     config::Config,
+    downloads::Downloads,
     events::Events,
     fleet::Fleet,
     hub::{Hub, Publisher},
@@ -84,6 +85,9 @@ impl Service {
         let (operations, run_operations) = Operations::start(hub.clone(), stop.clone()).await?;
         let mut app = App::new(hub.clone(), auth, fleet.clone(), Arc::new(solvers), operations, stop.clone());
         app.public_events = config.public_events;
+        if let Some(folder) = &config.downloads_dir {
+            app.downloads = Downloads::new(folder);
+        }
         app.keep = config.keep();
         app.watchers = Arc::new(Watchers::new(u64::from(config.max_watchers)));
         let app = Arc::new(app);

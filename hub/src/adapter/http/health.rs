@@ -32,7 +32,8 @@ async fn health(State(app): State<Arc<App>>) -> Json<Health> {
         mode: "hub".to_owned(),
         clients: app.watchers.open(),
         nodes: app.fleet.len() as u64,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: forge_version::VERSION.to_owned(),
+        commit: forge_version::COMMIT.to_owned(),
         uptime_ms: i64::try_from(app.started.elapsed().as_millis()).unwrap_or(i64::MAX),
     })
 }
