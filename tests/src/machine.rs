@@ -33,7 +33,10 @@ mount -t tmpfs tmpfs root/tmp
 mount -t tmpfs tmpfs root/dev
 for name in null zero full random urandom tty; do cp -a "/dev/$name" root/dev/; done
 mkdir root/dev/shm root/dev/pts
+mount -t devpts devpts root/dev/pts
+ln -s pts/ptmx root/dev/ptmx
 [ "$init" != systemd ] || mount -t cgroup2 cgroup2 root/sys/fs/cgroup
+touch root/.machine
 echo "$pid" >"$place/pid.new"
 mv "$place/pid.new" "$place/pid"
 case $init in
@@ -146,7 +149,7 @@ impl Machine {
             }
         }
         // The first process is the machine's own once it has changed its root.
-        while fs::read_link(format!("/proc/{}/root", machine.pid)).is_ok_and(|root| root == Path::new("/")) {
+        while !machine.path("/.machine").exists() {
             assert!(Instant::now() < deadline, "the machine does not start");
             std::thread::sleep(Duration::from_millis(5));
         }
