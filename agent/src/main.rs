@@ -90,7 +90,7 @@ async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
     let pushing = push_metrics(hub.clone(), config.push_interval_ms, stop.clone());
     tracing::info!(
-        worker.id = %hub.worker_id(), hub = config.hub_url, version = env!("CARGO_PKG_VERSION"),
+        worker.id = %hub.worker_id(), hub = config.hub_url, version = forge_version::LONG,
         jobs = config.worker_enabled, "started"
     );
     let mut signals = Signals::listen()?;
@@ -179,7 +179,7 @@ async fn work(config: &Config, hub: Hub, trust: Trust, signals: &mut Signals) ->
             tags: config.worker_tags.0.clone(),
             hostname: Some(machine.hostname),
             pid: Some(std::process::id()),
-            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            version: Some(forge_version::VERSION.to_owned()),
             os: Some(machine.os),
             arch: Some(machine.arch),
             slots: Some(config.worker_slots),

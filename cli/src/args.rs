@@ -12,7 +12,7 @@ const EXIT_CODES: &str = "Exit codes:
 /// Runs shell commands in the background: a durable queue in ./queue.db, workers, retries with
 /// exponential backoff, and a dead letter queue.
 #[derive(Debug, Parser)]
-#[command(name = "queuectl", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "queuectl", version = forge_version::LONG, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Arguments {
     /// How to print; a table on a terminal and JSON elsewhere when left out
     #[arg(short, long, global = true, value_enum, value_name = "FORMAT")]

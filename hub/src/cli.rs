@@ -8,10 +8,10 @@ use std::path::PathBuf;
 #[derive(Parser)]
 #[command(
     name = "forge-hub",
-    version,
+    version = forge_version::LONG,
     about = crate::config::ABOUT,
     after_help = crate::config::AFTER_HELP,
-    subcommand_help_heading = "Looking after the data (without one of these words the hub serves)"
+    subcommand_help_heading = "Looking after a hub (without one of these words it serves)"
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -27,6 +27,8 @@ pub enum Command {
     Backup(Backup),
     /// Put a backup in place, checked first, on a stopped hub
     Restore(Restore),
+    /// Ask the hub on this machine whether it is well, for health checks
+    Health,
 }
 
 #[derive(Args)]

@@ -14,7 +14,7 @@ pub(crate) const ABOUT: &str =
 pub(crate) const AFTER_HELP: &str = "Start it, then enqueue a job:\n  curl -H \"Authorization: Bearer $TOKEN\" -d '{\"type\":\"demo\"}' http://127.0.0.1:3000/api/jobs\n\nAPI documentation is at /api/docs of the running hub.";
 
 #[derive(Parser)]
-#[command(name = "forge-hub", version, about = ABOUT, after_help = AFTER_HELP)]
+#[command(name = "forge-hub", version = forge_version::LONG, about = ABOUT, after_help = AFTER_HELP)]
 pub struct Config {
     /// Address to listen on
     #[arg(long, env = "HOST", default_value = "0.0.0.0")]
@@ -103,6 +103,11 @@ pub struct Config {
     /// How many backups are kept; the oldest go first
     #[arg(long, env = "BACKUP_KEEP", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     pub backup_keep: u32,
+
+    /// Folder with the agent and queuectl for machines to fetch, as `make dist` fills it. Else
+    /// `downloads` beside this program, or /usr/share/forge-fleet/downloads
+    #[arg(long, env = "DOWNLOADS_DIR")]
+    pub downloads_dir: Option<PathBuf>,
 
     /// File to write the address to once the hub is ready
     #[arg(long, env = "FORGE_READY_FILE")]

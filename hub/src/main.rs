@@ -67,7 +67,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let service = Service::start(config, stop.clone()).await?;
-    tracing::info!(address = %service.address, version = env!("CARGO_PKG_VERSION"), "listening");
+    tracing::info!(address = %service.address, version = forge_version::LONG, "listening");
     greet(config, &service);
     if let Some(path) = &config.ready_file {
         write_whole(path, &service.address.to_string())
@@ -112,7 +112,7 @@ fn greet(config: &Config, service: &Service) {
     let database = std::path::absolute(&config.sqlite_path).unwrap_or_else(|_| config.sqlite_path.clone());
     let secret_file = forge_hub::secret::admin_secret_path(&database);
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "Forge Fleet hub {}", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(out, "Forge Fleet hub {}", forge_version::LONG);
     let _ = writeln!(out, "  listening on  {url}");
     let login = if service.secret_is_new {
         format!("#token={}   (logs in)", service.secret.expose())

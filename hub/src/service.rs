@@ -12,6 +12,7 @@ use crate::{
     background::{announcer, backup, disk, history, operations::Operations, reaper, retention},
     clock::{Clock, SystemClock},
     config::Config,
+    downloads::Downloads,
     events::Events,
     fleet::Fleet,
     hub::{Hub, Publisher},
@@ -96,6 +97,9 @@ impl Service {
         let mut app = App::new(hub.clone(), auth, fleet.clone(), Arc::new(solvers), operations, stop.clone());
         app.public_events = config.public_events;
         app.problems = problems.clone();
+        if let Some(folder) = &config.downloads_dir {
+            app.downloads = Downloads::new(folder);
+        }
         app.keep = config.keep();
         app.watchers = Arc::new(Watchers::new(u64::from(config.max_watchers)));
         let app = Arc::new(app);

@@ -66,7 +66,7 @@ pub fn make(order: &Order, now_ms: i64, stop: &CancellationToken) -> anyhow::Res
     let manifest = Manifest {
         format: Manifest::FORMAT,
         made_at: now_ms,
-        hub_version: env!("CARGO_PKG_VERSION").to_owned(),
+        hub_version: forge_version::LONG.to_owned(),
         source: std::path::absolute(database)?,
         jobs: copied.jobs,
         epoch: copied.epoch,

@@ -3,13 +3,17 @@
 
 mod backup;
 
-use crate::{cli::Command, config::Config};
+use crate::{cli::Command, config::Config, probe};
 
 /// True when all is well; a finding that needs somebody is printed and is false.
 pub fn run(command: &Command, config: &Config) -> anyhow::Result<bool> {
     match command {
         Command::Backup(options) => backup::backup(config, options).map(|()| true),
         Command::Restore(options) => backup::restore(config, options).map(|()| true),
+        Command::Health => probe::ask(config).map(|answer| {
+            println!("{answer}");
+            true
+        }),
     }
 }
 

@@ -6,6 +6,7 @@ mod backup;
 mod bad_input;
 mod controls;
 mod crash;
+mod deploy;
 mod disk_full;
 mod hostile;
 mod overview;

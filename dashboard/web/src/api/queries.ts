@@ -54,6 +54,7 @@ export const keys = {
   audit: ['audit'],
   settings: ['settings'],
   health: ['health'],
+  downloads: ['downloads'],
 } as const;
 
 interface PageOptions {
@@ -207,6 +208,12 @@ export const queries = {
       getNextPageParam: (page) => page.nextCursor,
       // Nothing tells of new entries; whoever opens the page wants to see them.
       staleTime: 0,
+    }),
+  /** The programs that machines can fetch from the hub. */
+  downloads: () =>
+    queryOptions({
+      queryKey: keys.downloads,
+      queryFn: ({ signal }) => ask(api.GET('/api/downloads', { signal })),
     }),
   health: () =>
     queryOptions({

@@ -72,6 +72,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/downloads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What can be downloaded */
+        get: operations["list_downloads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/events": {
         parameters: {
             query?: never;
@@ -943,7 +960,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show a worker */
+        /**
+         * Show a worker
+         * @description A worker's token shows its own worker only: whether the hub sees it.
+         */
         get: operations["show_worker"];
         put?: never;
         post?: never;
@@ -1005,6 +1025,43 @@ export interface paths {
         put?: never;
         /** Let a drained worker take jobs again */
         post: operations["resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/downloads/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fetch a program
+         * @description `SHA256SUMS` is the list of all with their checksums, for `sha256sum --check`.
+         */
+        get: operations["download"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/install.sh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The installer for agents and queuectl */
+        get: operations["installer"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1178,6 +1235,14 @@ export interface components {
             /** Format: double */
             write: number;
         };
+        /** @description A program that machines fetch from the hub. */
+        Download: {
+            /** Format: int64 */
+            bytes: number;
+            /** @description Such as `forge-agent-linux-x86_64`; it is at `/downloads/<name>`. */
+            name: string;
+            sha256: string;
+        };
         Ended: {
             /** Format: int64 */
             completed: number;
@@ -1321,6 +1386,8 @@ export interface components {
              * @description Open event streams.
              */
             clients: number;
+            /** @description What the hub was built from: a commit's first digits, or a word where there is none. */
+            commit: string;
             mode: string;
             /** Format: int64 */
             nodes: number;
@@ -1896,6 +1963,8 @@ export interface components {
         };
         /** @description What a hub is and how it is set up. Sizes are bytes, spans of time milliseconds. */
         Settings: {
+            /** @description What the hub was built from: a commit's first digits, or a word where there is none. */
+            commit: string;
             /**
              * Format: int64
              * @description Jobs, workers, tokens and events.
@@ -2171,6 +2240,26 @@ export interface operations {
                 };
                 content: {
                     "text/javascript": unknown;
+                };
+            };
+        };
+    };
+    list_downloads: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The programs that `make dist` built for this hub; none when it has not run */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Download"][];
                 };
             };
         };
@@ -4747,6 +4836,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    download: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag that the caller has */
+                "If-None-Match"?: string | null;
+            };
+            path: {
+                /** @description As listed, such as forge-agent-linux-x86_64, or SHA256SUMS */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of it; the ETag is its sha256 */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": number[];
+                };
+            };
+            /** @description The caller has it */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not among what `make dist` built */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    installer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A shell script; `sh install.sh --help` tells how to use it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/x-shellscript": unknown;
                 };
             };
         };

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     background::{operations::Operations, retention::Keep},
+    downloads::Downloads,
     fleet::Fleet,
     hub::Hub,
     problems::Problems,
@@ -38,6 +39,8 @@ pub struct App {
     pub fleet: Arc<Fleet>,
     pub solvers: Arc<Solvers>,
     pub operations: Arc<Operations>,
+    /// What machines fetch to become part of the fleet.
+    pub downloads: Downloads,
     pub watchers: Arc<Watchers>,
     pub log_wakes: Arc<LogWakes>,
     /// Cancelled when the hub stops: long polls answer, streams end.
@@ -73,6 +76,7 @@ impl App {
             fleet,
             solvers,
             operations,
+            downloads: Downloads::found(),
             watchers: Arc::default(),
             log_wakes: Arc::default(),
             stop,

@@ -31,8 +31,8 @@ use super::{
     query::Query,
     sse::{self, Ends},
 };
-use crate::fleet::Shape;
 use crate::events::{Batch, Cursor};
+use crate::fleet::Shape;
 
 /// A filtered stream moves its reader's cursor at least this often.
 const CURSOR_EVERY: Duration = Duration::from_secs(15);

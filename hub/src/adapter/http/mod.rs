@@ -10,6 +10,7 @@ pub mod caller;
 mod connections;
 mod dashboard;
 pub mod docs;
+pub mod downloads;
 pub mod error;
 pub mod event_streams;
 mod fault;
@@ -80,6 +81,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(tokens::router())
         .merge(sessions::router())
         .merge(audit::router())
+        .merge(downloads::router())
         .merge(docs::router())
 }
 

@@ -130,9 +130,7 @@ async fn hot_statements_use_their_index() {
     for (source, sql, plan) in cases {
         check(&connection, source, sql, plan);
     }
-    for (index, implied) in
-        [("jobs_later", "j.run_at > j.created_at"), ("jobs_retrying", "j.attempt > 0")]
-    {
+    for (index, implied) in [("jobs_later", "j.run_at > j.created_at"), ("jobs_retrying", "j.attempt > 0")] {
         assert!(LIST.contains(&format!("(\"{index}\", \"j.lane IS NOT NULL AND {implied}\")")), "{index}");
         let sql = format!(
             "SELECT * FROM jobs j INDEXED BY {index} WHERE j.lane IS NOT NULL AND {implied} AND j.run_at > ?1 \

@@ -31,7 +31,9 @@ function Versions({ settings }: { settings: Settings }) {
   return (
     <Card title="Versions">
       <FactList className={styles.facts}>
-        <Fact name="Hub">{settings.version}</Fact>
+        <Fact name="Hub">
+          {settings.version} ({settings.commit})
+        </Fact>
         <Fact name="Started">
           <Time ts={settings.started_at} />
         </Fact>
