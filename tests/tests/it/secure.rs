@@ -4,6 +4,7 @@ use forge_tests::{
     agent::{Agent, AgentOptions},
     between::tls::Authority,
     hub::{Hub, Options, SECRET, client_with},
+    operate::forge_hub_with,
     raw, turn,
 };
 use reqwest::{Certificate, Client};
@@ -74,6 +75,21 @@ fn trusting(authority: &Authority) -> Client {
     let _ = client_with(None);
     let certificate = Certificate::from_pem(authority.pem.as_bytes()).expect("a certificate");
     Client::builder().no_proxy().tls_certs_only([certificate]).build().expect("build a client")
+}
+
+#[tokio::test]
+async fn a_health_check_speaks_tls_to_a_hub_that_does() {
+    let _turn = turn::shared().await;
+    let secure = Secure::start(&Authority::new("one")).await;
+    let port = secure.hub.address().port().to_string();
+    let file = |name: &str| secure.dir.path().join(name).display().to_string();
+    let (certificate, key) = (file("cert.pem"), file("key.pem"));
+    let with_tls = [("PORT", &*port), ("TLS_CERT", &*certificate), ("TLS_KEY", &*key)];
+    let database = secure.dir.path().join("unused.sqlite");
+    let (well, said) = forge_hub_with(&database, &["health"], &with_tls).await;
+    assert!(well && said.contains(r#""status":"ok""#), "{said}");
+    let (well, said) = forge_hub_with(&database, &["health"], &with_tls[..1]).await;
+    assert!(!well && said.contains("instead of its health"), "{said}");
 }
 
 #[tokio::test]
