@@ -128,6 +128,7 @@ when it had not ended within --timeout.")]
 
 #[derive(Debug, Args)]
 pub(crate) struct OneJob {
+    /// Which job
     #[arg(value_name = "JOB_ID")]
     pub(crate) id: String,
 }

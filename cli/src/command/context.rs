@@ -71,11 +71,13 @@ pub(crate) struct Add {
 
 #[derive(Debug, Args)]
 pub(crate) struct Named {
+    /// Which one
     name: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Rm {
+    /// Which one
     name: String,
     #[command(flatten)]
     caution: Caution,

@@ -20,6 +20,7 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
+    /// Which job
     #[arg(value_name = "JOB_ID")]
     id: String,
     /// Go on with what it writes, until it has ended
