@@ -4,7 +4,7 @@
 use crate::{
     command::{
         batch::Batch, config::Config, context::Context, dlq::Dlq, enqueue::Enqueue, events::Events,
-        jobs::Jobs, queue::List, queue::Logs, submit::Submit, worker::Worker,
+        jobs::Jobs, queue::List, queue::Logs, sessions::Sessions, submit::Submit, worker::Worker,
     },
     output::Format,
     problem::EXIT_CODES,
@@ -115,6 +115,14 @@ when it had not ended within --timeout.")]
   queuectl events -f --topics jobs --type render -o jsonl
   queuectl events -f --after 1-4711")]
     Events(Events),
+    /// Look after who is logged in to a hub's dashboard
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  queuectl sessions list
+  queuectl sessions end 5f2c0a9be1d34c67"
+    )]
+    Sessions(Sessions),
     /// Save hubs under a name, and choose one
     #[command(
         subcommand,

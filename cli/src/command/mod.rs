@@ -16,6 +16,7 @@ pub(crate) mod enqueue;
 pub(crate) mod events;
 pub(crate) mod jobs;
 pub(crate) mod queue;
+pub(crate) mod sessions;
 pub(crate) mod submit;
 pub(crate) mod worker;
 
@@ -62,6 +63,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Problem> {
         Command::Jobs(command) => jobs::run(&console, command),
         Command::Submit(command) => console.hub(async |hub| submit::run(hub, command, format).await),
         Command::Batch(command) => console.hub(async |hub| batch::run(hub, command, format).await),
+        Command::Sessions(command) => console.hub(async |hub| sessions::run(hub, command, format).await),
         Command::Events(command) => console.hub(async |hub| events::run(hub, command, format).await),
     }
 }

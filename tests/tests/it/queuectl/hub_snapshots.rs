@@ -30,6 +30,9 @@ fn help_about_hubs() {
         "context use",
         "context list",
         "context rm",
+        "sessions",
+        "sessions list",
+        "sessions end",
     ] {
         let arguments: Vec<&str> = words.split_whitespace().chain(["--help"]).collect();
         let said = queue.run(&arguments);
@@ -81,6 +84,7 @@ async fn output_about_hubs() {
     show(&["jobs", "retry", "--view", "dead", "--yes"], &["json"]);
     show(&["jobs", "kill", "later", "--yes"], &["table"]);
     show(&["jobs", "retry", "--view", "dead", "--yes"], &["table"]);
+    show(&["sessions", "list"], &["json", "csv"]);
     show(&["jobs", "delete", "done", "--yes"], &["json"]);
     show(&["context", "add", "lab", &hub.url(""), "--use"], &["json"]);
     show(&["context", "list"], &["json", "csv"]);
