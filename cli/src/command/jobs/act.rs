@@ -1,6 +1,6 @@
 //! What is done to jobs: to those that are named one by one, or to all that a filter finds.
 
-use super::filter::Which;
+use super::{super::interruptible, filter::Which};
 use crate::{
     backend::{Backend, Deed},
     confirm::Caution,
@@ -193,7 +193,13 @@ impl Act<'_> {
         }
         self.caution.ask(&format!("{} {}{}", self.word, jobs(found.matched), such_as(&found)))?;
         bulk.dry_run = false;
-        report(&backend.act_on_all(&bulk).await?, false, format)
+        let done = interruptible(backend.act_on_all(&bulk)).await.map_err(|problem| match problem {
+            Problem::Interrupted(_) => Problem::Interrupted(
+                "Interrupted\n  what is changed stays changed, and a hub goes on with the rest".to_owned(),
+            ),
+            other => other,
+        })?;
+        report(&done, false, format)
     }
 }
 
