@@ -106,10 +106,10 @@ impl Backend for Hub {
         Ok(Some(Job::shown(found(self, id).await?, wall_ms())))
     }
 
-    async fn logs(&self, id: &str) -> Result<Option<Vec<RunLog>>, Problem> {
+    async fn logs(&self, id: &str, attempt: Option<u32>) -> Result<Option<Vec<RunLog>>, Problem> {
         let Some(job) = self.job(id).await? else { return Ok(None) };
         let mut logs = Vec::new();
-        for attempt in 1..=job.attempt {
+        for attempt in (1..=job.attempt).filter(|run| attempt.is_none_or(|wanted| wanted == *run)) {
             let call = self.get(format!("/api/jobs/{id}/logs")).query("attempt", attempt);
             logs.push(RunLog { attempt, bytes: call.bytes().await?.to_vec() });
         }

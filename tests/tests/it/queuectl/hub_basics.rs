@@ -129,6 +129,11 @@ async fn contexts_are_checked_saved_and_forgotten() {
     let wrong = queue.run(&["context", "add", "prod", &url, "--token-file", "token"]);
     assert_eq!(wrong.code, 5, "a token that the hub does not know is not saved");
     queue.ask(&["context", "add", "prod", &url, "--token-file", "token", "--no-check"]);
+    let (_, other) = hub.token("producer").await;
+    let typed = queue.run_on_terminal(&["context", "add", "typed", &url], &format!("{other}\n"));
+    assert_eq!(typed.code, 0, "{}", typed.stdout);
+    assert!(typed.stdout.contains("it is not shown"), "{}", typed.stdout);
+    assert_eq!(fs::read_to_string(config.join("tokens/typed")).expect("the token").trim(), other);
 }
 
 #[tokio::test]

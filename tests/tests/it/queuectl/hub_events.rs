@@ -161,6 +161,8 @@ async fn a_log_is_followed_through_its_runs_to_the_end_of_the_job() {
     let said = following.end();
     assert_eq!((said.code, said.stdout.as_str(), said.stderr.as_str()), (0, "over\n", ""));
     assert_eq!(queue.run(&["logs", "a"]).stdout, "==> run 1 <==\nbegun\nover\n==> run 2 <==\nbegun\nover\n");
+    assert_eq!(queue.run(&["logs", "a", "--attempt", "2"]).stdout, "begun\nover\n");
+    assert_eq!(queue.run(&["logs", "a", "--attempt", "3"]).code, 1);
     let pieces = queue.run(&["logs", "-f", "a", "-o", "jsonl"]);
     assert!(pieces.stdout.lines().map(event).all(|piece| piece["attempt"].is_u64()), "{}", pieces.stdout);
 }

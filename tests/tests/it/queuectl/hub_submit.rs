@@ -188,6 +188,18 @@ async fn wrong_lines_are_told_by_number_and_cost_no_other() {
 }
 
 #[tokio::test]
+async fn a_terminal_has_a_bar_that_is_gone_in_the_end() {
+    let hub = Hub::new().await;
+    let queue = Queue::of(&hub);
+    jobs_file(&queue, "jobs", 2_000);
+    let said = queue.run_on_terminal(&["batch", "submit", "jobs"], "");
+    assert_eq!(said.code, 0, "{}", said.stdout);
+    assert!(said.stdout.contains("1000 jobs") && said.stdout.contains("left"), "{:?}", said.stdout);
+    let last = said.stdout.rsplit('\r').find(|line| !line.trim().is_empty());
+    assert!(last.is_some_and(|line| line.ends_with("Submitted 2000 jobs")), "{:?}", said.stdout);
+}
+
+#[tokio::test]
 async fn a_batch_that_was_cut_goes_on_without_a_job_too_many() {
     const JOBS: u64 = 20_000;
     let hub = Hub::new().await;
