@@ -3,9 +3,13 @@
 mod args;
 mod backend;
 mod command;
+mod confirm;
+mod hub;
 mod local;
 mod output;
 mod problem;
+mod span;
+mod target;
 
 use clap::Parser as _;
 use std::process::ExitCode;
@@ -20,7 +24,8 @@ fn main() -> ExitCode {
         Err(problem) => {
             let text = problem.to_string();
             if !text.is_empty() {
-                eprintln!("{text}");
+                // Reasons are what jobs wrote: they do not speak to the terminal.
+                text.lines().for_each(|line| eprintln!("{}", output::visible(line)));
             }
             problem.exit_code()
         }

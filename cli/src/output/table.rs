@@ -62,7 +62,7 @@ impl Table {
     }
 }
 
-fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     text.chars()
         .flat_map(|c| {
             let spelled: Box<dyn Iterator<Item = char>> =
