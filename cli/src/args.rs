@@ -2,6 +2,7 @@
 
 use crate::{backend::State, output::Format};
 use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
 
 const EXIT_CODES: &str = "Exit codes:
   0  done
@@ -69,6 +70,33 @@ pub(crate) enum Command {
   queuectl logs job1
   queuectl logs job1 -o json")]
     Logs(Logs),
+    /// Print a script that lets a shell complete commands and options
+    #[command(after_help = "Examples:
+  queuectl completions bash > ~/.local/share/bash-completion/completions/queuectl
+  queuectl completions zsh > ~/.zfunc/_queuectl
+  queuectl completions fish > ~/.config/fish/completions/queuectl.fish")]
+    Completions(Completions),
+    /// Print a manual page, or write all of them to a folder
+    #[command(after_help = "Examples:
+  queuectl man | man -l -
+  queuectl man worker start | man -l -
+  queuectl man --dir ~/.local/share/man/man1")]
+    Man(Man),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// For which shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Of which command; that of queuectl itself when left out
+    pub(crate) command: Vec<String>,
+    /// Write the pages of all commands to this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

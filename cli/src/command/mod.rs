@@ -4,6 +4,7 @@ mod config;
 mod dlq;
 mod enqueue;
 mod jobs;
+mod shell;
 mod worker;
 
 use crate::{
@@ -17,6 +18,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Problem> {
     let (folder, format) = (Folder::here(), arguments.output);
     match arguments.command {
         Command::Config(command) => config::run(&folder, command, format),
+        Command::Completions(wanted) => shell::completions(&wanted),
+        Command::Man(wanted) => shell::man(&wanted),
         Command::Worker(command) => worker::run(&folder, command, format),
         Command::Enqueue(command) => {
             // Read before anything is made: a job that is wrong leaves no files behind.

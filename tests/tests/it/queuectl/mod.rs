@@ -1,5 +1,6 @@
 //! `queuectl` on a queue in a folder.
 
+mod completions;
 mod crashes;
 mod errors;
 mod sharing;
