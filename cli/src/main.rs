@@ -6,6 +6,8 @@ mod command;
 mod local;
 mod output;
 mod problem;
+#[allow(dead_code)]
+mod top;
 
 use clap::Parser as _;
 use std::process::ExitCode;
