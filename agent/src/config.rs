@@ -181,7 +181,7 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// Kept without a slash at the end, so that paths can be put behind it.
-fn hub_url(text: &str) -> Result<String, String> {
+pub fn hub_url(text: &str) -> Result<String, String> {
     let url = reqwest::Url::parse(text).map_err(|error| format!("this is not a URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err("it must begin with https:// or http://".to_owned());
@@ -233,10 +233,14 @@ impl Config {
         self.state_dir.clone().map_or_else(|| at_home("agent"), Ok)
     }
 
-    /// Whether what is sent can be read on the way.
     pub fn is_open_to_listeners(&self) -> bool {
-        reqwest::Url::parse(&self.hub_url).is_ok_and(|url| url.scheme() == "http" && !is_this_machine(&url))
+        is_open_to_listeners(&self.hub_url)
     }
+}
+
+/// Whether what is sent there can be read on the way.
+pub fn is_open_to_listeners(hub_url: &str) -> bool {
+    reqwest::Url::parse(hub_url).is_ok_and(|url| url.scheme() == "http" && !is_this_machine(&url))
 }
 
 /// Whether a URL leads to this machine itself. No proxy may be asked for it: it would look at its own

@@ -59,7 +59,7 @@ pub async fn examine(config: &Config) -> anyhow::Result<ExitCode> {
     }
     address(config, !proxies.is_empty(), &mut report).await;
     let trust = Trust::read(config.hub_ca_file.as_deref());
-    match trust.and_then(|trust| hub::client(&trust, &config.hub_url)) {
+    match trust.and_then(|trust| hub::client(&trust, &config.hub_url, hub::USER_AGENT)) {
         Ok(client) => {
             let hub = Hub::new(client, config.hub_url.clone(), config.ingest_secret.clone(), id, None);
             hub_itself(config, &hub, &mut report).await;

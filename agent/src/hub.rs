@@ -81,8 +81,11 @@ pub struct Hub {
     name: Option<String>,
 }
 
+/// What the agent calls itself.
+pub const USER_AGENT: &str = concat!("forge-agent/", env!("CARGO_PKG_VERSION"));
+
 /// A client for the hub. Proxies come from the environment.
-pub fn client(trust: &Trust, hub_url: &str) -> anyhow::Result<Client> {
+pub fn client(trust: &Trust, hub_url: &str, user_agent: &str) -> anyhow::Result<Client> {
     let is_here = Url::parse(hub_url).is_ok_and(|url| is_this_machine(&url));
     let builder = || {
         let builder = Client::builder()
@@ -90,7 +93,7 @@ pub fn client(trust: &Trust, hub_url: &str) -> anyhow::Result<Client> {
             .redirect(reqwest::redirect::Policy::none())
             .tcp_nodelay(true)
             .pool_idle_timeout(Duration::from_secs(60))
-            .user_agent(concat!("forge-agent/", env!("CARGO_PKG_VERSION")));
+            .user_agent(user_agent);
         if is_here { builder.no_proxy() } else { builder }
     };
     trust.build(builder).context("cannot make a client for the hub")
@@ -280,7 +283,7 @@ fn parse<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Failed> {
 }
 
 /// The innermost cause says more than "error sending request".
-pub(crate) fn explain(error: &reqwest::Error) -> String {
+pub fn explain(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "the hub did not answer in time".to_owned();
     }

@@ -84,7 +84,7 @@ async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     }
     let id = config.id()?;
     let trust = Trust::read(config.hub_ca_file.as_deref())?;
-    let client = hub::client(&trust, &config.hub_url)?;
+    let client = hub::client(&trust, &config.hub_url, hub::USER_AGENT)?;
     let name = config.node_name.clone();
     let hub = Hub::new(client, config.hub_url.clone(), config.ingest_secret.clone(), id, name);
     let stop = CancellationToken::new();

@@ -3,9 +3,13 @@
 mod args;
 mod backend;
 mod command;
+mod confirm;
+mod hub;
 mod local;
 mod output;
 mod problem;
+mod span;
+mod target;
 #[allow(dead_code)]
 mod top;
 

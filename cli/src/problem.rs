@@ -10,9 +10,31 @@ pub(crate) enum Problem {
     Usage(String),
     /// Files that cannot be read or written: exit code 3.
     Storage(String),
+    /// The hub does not answer, or cannot at the moment: exit code 4.
+    Unreachable(String),
+    /// The hub does not accept the token, or not for this: exit code 5.
+    Denied(String),
+    /// The job that was waited for ended without a result: exit code 6.
+    Failed(String),
+    /// The job that was waited for had not ended in time: exit code 7.
+    NotYet(String),
+    /// Ctrl-C, after having said what that means: exit code 130, as shells have it.
+    Interrupted(String),
     /// Whoever read the output has seen enough: no error at all.
     NobodyReads,
 }
+
+/// As `--help` and the docs tell them.
+pub(crate) const EXIT_CODES: &str = "Exit codes:
+  0  done
+  1  not possible with what is there: no such job, a job that is being processed, a worker that did not start
+  2  asked in a wrong way: options, JSON, configuration keys or values; a question without --yes where nobody can answer
+  3  files that cannot be read or written
+  4  the hub cannot be reached, or cannot answer at the moment
+  5  the hub does not accept the token, or not for this
+  6  the job that was waited for did not complete
+  7  the job that was waited for has not ended in time
+  130  interrupted";
 
 impl Problem {
     /// The documented words on a line of their own, for whoever looks for them, and what helps below.
@@ -24,12 +46,29 @@ impl Problem {
         Self::Refused(format!("{words}\n  {help}"))
     }
 
+    pub(crate) fn unreachable(words: &str, help: impl fmt::Display) -> Self {
+        Self::Unreachable(format!("{words}\n  {help}"))
+    }
+
+    pub(crate) fn denied(words: &str, help: impl fmt::Display) -> Self {
+        Self::Denied(format!("{words}\n  {help}"))
+    }
+
+    pub(crate) fn storage(words: &str, help: impl fmt::Display) -> Self {
+        Self::Storage(format!("{words}\n  {help}"))
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::NobodyReads => ExitCode::SUCCESS,
             Self::Refused(_) => ExitCode::from(1),
             Self::Usage(_) => ExitCode::from(2),
             Self::Storage(_) => ExitCode::from(3),
+            Self::Unreachable(_) => ExitCode::from(4),
+            Self::Denied(_) => ExitCode::from(5),
+            Self::Failed(_) => ExitCode::from(6),
+            Self::NotYet(_) => ExitCode::from(7),
+            Self::Interrupted(_) => ExitCode::from(130),
         }
     }
 }
@@ -37,7 +76,14 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(text) | Self::Usage(text) | Self::Storage(text) => f.write_str(text),
+            Self::Refused(text)
+            | Self::Usage(text)
+            | Self::Storage(text)
+            | Self::Unreachable(text)
+            | Self::Denied(text)
+            | Self::Failed(text)
+            | Self::NotYet(text)
+            | Self::Interrupted(text) => f.write_str(text),
             Self::NobodyReads => Ok(()),
         }
     }

@@ -57,6 +57,17 @@ impl Queue {
         command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
         // What somebody's login shell does first is not measured here.
         command.env("HOME", self.folder.path());
+        // Nor is there a hub, unless a test names one.
+        for name in [
+            "HUB_URL",
+            "HUB_CA_FILE",
+            "FORGE_TOKEN",
+            "FORGE_INGEST_SECRET",
+            "QUEUECTL_CONTEXT",
+            "XDG_CONFIG_HOME",
+        ] {
+            command.env_remove(name);
+        }
         command
     }
 

@@ -3,9 +3,9 @@
 //! There is no hub: whoever looks at the jobs also notices that a worker is gone, by the process
 //! that its id names. A lease ends with that process and never by time.
 
-use super::{Backend, Counts, Job, NewJob, Pages, RunLog, State};
+use super::{Backend, Counts, Deed, FullPages, Job, LogPieces, NewJob, Pages, RunLog, State, no_such_job};
 use crate::{
-    local::{folder::Folder, identity},
+    local::{folder::Folder, identity, runtime::Runtime, settings::Settings},
     problem::Problem,
 };
 use async_trait::async_trait;
@@ -19,10 +19,13 @@ use forge_engine::{
 };
 use forge_hub::{
     clock::{SystemClock, wall_ms},
-    store::{self, EventBatch, LogAppend, Store, sqlite},
+    store::{self, EventBatch, LogAppend, Page, Store, sqlite},
 };
 use forge_shared::{
-    Backoff, BackoffKind, Jitter, JobId, JobType, QueueName, Status, View, WorkerId, request::JobFilter,
+    Backoff, BackoffKind, Jitter, JobId, JobType, QueueName, Status, View, WorkerId,
+    job::Attempt,
+    request::{Bulk, BulkAction, JobFilter, PatchJob},
+    response::BulkAnswer,
 };
 use futures_util::future::try_join_all;
 use std::{
@@ -32,9 +35,13 @@ use std::{
 
 /// Jobs read at a time.
 const PAGE: u32 = 200;
+/// Ids that a dry run shows.
+const SAMPLE: u32 = 10;
 /// Jobs handed to the writer together, which commits them together.
 const ENQUEUE_CHUNK: usize = 256;
 const LOG_READ_BYTES: usize = 1 << 20;
+/// How often a log that is followed is looked at: nobody here tells that it grew.
+const LOOK_AT_LOG: Duration = Duration::from_millis(200);
 /// How long others may keep the file busy before a command gives up, and how long it waits between
 /// tries, each of which has waited seconds itself.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -42,6 +49,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) struct Local {
     store: Arc<sqlite::Sqlite>,
+    runtime: Runtime,
 }
 
 /// A job that this worker has to run.
@@ -57,7 +65,7 @@ impl Local {
             let opened =
                 sqlite::join(&folder.queue(), Arc::new(SystemClock::new()), policy(), Arc::new(Unwatched));
             match opened {
-                Ok(store) => return Ok(Self { store }),
+                Ok(store) => return Ok(Self { store, runtime: Runtime::at(folder) }),
                 // Others are making or closing the file at this moment.
                 Err(error) if is_busy(&error) && started.elapsed() < PATIENCE => {
                     tokio::time::sleep(PAUSE).await;
@@ -203,6 +211,7 @@ impl Backend for Local {
             completed: of(&[Status::Completed]),
             failed: of(&[Status::Failed]) + retrying,
             dead: of(&[Status::Quarantined]),
+            active_workers: self.runtime.workers().len() as u64,
         })
     }
 
@@ -252,8 +261,133 @@ impl Backend for Local {
         Ok(Some(logs))
     }
 
+    async fn follow_logs(&self, id: &str, pieces: LogPieces<'_>) -> Result<(), Problem> {
+        let id = JobId::new(id).map_err(|_| no_such_job(id))?;
+        let (mut attempt, mut offset) = (1, 0);
+        loop {
+            // Looked at before the log is read for the last time, so that nothing is left out.
+            let job = self.job(id.as_str()).await?.ok_or_else(|| no_such_job(id.as_str()))?;
+            loop {
+                let slice = patiently(|| self.store.read_log(&id, attempt, offset, LOG_READ_BYTES)).await?;
+                if slice.bytes.is_empty() {
+                    break;
+                }
+                offset = slice.offset + slice.bytes.len() as u64;
+                pieces(attempt, &slice.bytes)?;
+            }
+            if job.attempt > attempt {
+                (attempt, offset) = (attempt + 1, 0);
+            } else if job.status.is_terminal() {
+                return Ok(());
+            } else {
+                tokio::time::sleep(LOOK_AT_LOG).await;
+            }
+        }
+    }
+
+    async fn job(&self, id: &str) -> Result<Option<forge_shared::Job>, Problem> {
+        let Ok(id) = JobId::new(id) else { return Ok(None) };
+        self.reclaim().await?;
+        patiently(|| self.store.job(&id)).await
+    }
+
+    async fn attempts(&self, id: &str) -> Result<Vec<Attempt>, Problem> {
+        let Ok(id) = JobId::new(id) else { return Ok(Vec::new()) };
+        Ok(patiently(|| self.store.attempts(&id)).await?.unwrap_or_default())
+    }
+
+    async fn jobs(&self, filter: &JobFilter, most: u64, pages: FullPages<'_>) -> Result<(), Problem> {
+        self.reclaim().await?;
+        let (mut left, mut before) = (most, None);
+        while left > 0 {
+            let limit = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
+            let page = || Page { limit, offset: 0, before, now_ms: wall_ms() };
+            let found = patiently(|| self.store.jobs(filter.clone(), page())).await?;
+            left = left.saturating_sub(found.jobs.len() as u64);
+            pages(found.jobs)?;
+            before = found.next;
+            if before.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn act(&self, id: &str, deed: &Deed) -> Result<Option<Status>, Problem> {
+        let id = JobId::new(id).map_err(|_| no_such_job(id))?;
+        self.reclaim().await?;
+        let act = Command::Act { jobs: vec![id.clone()], action: action(deed) };
+        let Reply::Acted(mut states) = self.decide(act).await? else { return Err(no_such_job(id.as_str())) };
+        match states.pop() {
+            Some(Ok(_)) if matches!(deed, Deed::Delete) => {
+                patiently(|| self.store.delete_logs(vec![id.clone()])).await?;
+                Ok(None)
+            }
+            Some(Ok(state)) => Ok(Some(state.status)),
+            Some(Err(refusal @ Refusal::WrongState { .. })) => {
+                Err(Problem::refused(&format!("Job {id} is not in a state for this"), refusal))
+            }
+            _ => Err(no_such_job(id.as_str())),
+        }
+    }
+
+    async fn act_on_all(&self, bulk: &Bulk) -> Result<BulkAnswer, Problem> {
+        self.reclaim().await?;
+        let upto = patiently(|| self.store.last_job()).await?;
+        let page =
+            |after, most| patiently(move || self.store.matching(bulk.filter.clone(), after, upto, most));
+        let mut answer =
+            BulkAnswer { operation: None, done: true, matched: 0, changed: 0, skipped: 0, sample: None };
+        if bulk.dry_run {
+            answer.matched = patiently(|| self.store.count_matching(bulk.filter.clone())).await?;
+            answer.sample = Some(page(0, SAMPLE).await?.into_iter().map(|(_, id)| id).collect());
+            return Ok(answer);
+        }
+        let deed = deed(bulk);
+        let mut after = 0;
+        loop {
+            let found = page(after, PAGE).await?;
+            let Some((last, _)) = found.last() else { return Ok(answer) };
+            after = *last;
+            let jobs: Vec<JobId> = found.into_iter().map(|(_, id)| id).collect();
+            answer.matched += jobs.len() as u64;
+            let act = Command::Act { jobs: jobs.clone(), action: action(&deed) };
+            let Reply::Acted(states) = self.decide(act).await? else { continue };
+            let changed: Vec<JobId> =
+                jobs.into_iter().zip(&states).filter(|(_, state)| state.is_ok()).map(|(id, _)| id).collect();
+            answer.changed += changed.len() as u64;
+            answer.skipped += (states.len() - changed.len()) as u64;
+            if bulk.action == BulkAction::Delete {
+                patiently(|| self.store.delete_logs(changed.clone())).await?;
+            }
+        }
+    }
+
     async fn close(&self) {
         self.store.close().await;
+    }
+}
+
+fn action(deed: &Deed) -> Action {
+    match deed.clone() {
+        // Nobody here tells a worker that its job is not wanted any more.
+        Deed::Cancel => Action::Cancel { even_running: false },
+        Deed::Retry => Action::Retry,
+        Deed::RunNow => Action::RunNow,
+        Deed::Kill => Action::Kill,
+        Deed::Delete => Action::Delete,
+        Deed::Change(PatchJob { priority, run_at, queue }) => Action::Patch { priority, run_at, queue },
+    }
+}
+
+fn deed(bulk: &Bulk) -> Deed {
+    match bulk.action {
+        BulkAction::Retry => Deed::Retry,
+        BulkAction::Cancel => Deed::Cancel,
+        BulkAction::Kill => Deed::Kill,
+        BulkAction::Delete => Deed::Delete,
+        BulkAction::RunNow => Deed::RunNow,
+        BulkAction::SetPriority => Deed::Change(PatchJob { priority: bulk.priority, ..PatchJob::default() }),
     }
 }
 
@@ -272,18 +406,19 @@ fn job_type() -> JobType {
 }
 
 fn engine_job(new: NewJob) -> EngineJob {
+    let defaults = Settings::default();
     EngineJob {
         id: Some(new.id),
         kind: job_type(),
         queue: QueueName::default_queue(),
         priority: new.priority,
-        max_attempts: new.max_retries.saturating_add(1),
+        max_attempts: new.max_retries.unwrap_or(defaults.max_retries).saturating_add(1),
         max_runtime_ms: new.timeout_ms,
         due: new.run_at.map_or(Due::Now, Due::At),
         expires_at: None,
         backoff: Some(Backoff {
             kind: BackoffKind::Power,
-            factor: new.backoff_base,
+            factor: new.backoff_base.unwrap_or(defaults.backoff_base()),
             jitter: Jitter::None,
             ..Backoff::default()
         }),

@@ -1,6 +1,7 @@
-//! What commands ask for, whoever answers: today the engine on the `queue.db` of this folder.
+//! What commands ask for, whoever answers: the engine on the `queue.db` of this folder, or a hub.
 //! Nothing about a job's next state is decided on this side; states are only named.
 
+mod hub;
 mod local;
 
 pub(crate) use local::{Claimed, Local};
@@ -8,10 +9,15 @@ pub(crate) use local::{Claimed, Local};
 use crate::{
     output::{Record, Shape},
     problem::Problem,
+    span::iso,
 };
 use async_trait::async_trait;
-use forge_shared::Status;
-use jiff::Timestamp;
+use forge_shared::{
+    Status,
+    job::Attempt,
+    request::{Bulk, JobFilter, PatchJob},
+    response::BulkAnswer,
+};
 use serde_json::Value;
 
 /// The words for states.
@@ -57,13 +63,14 @@ impl State {
 pub(crate) struct NewJob {
     pub(crate) id: forge_shared::JobId,
     pub(crate) command: String,
-    pub(crate) max_retries: u32,
+    /// `None` leaves it to the hub, as below.
+    pub(crate) max_retries: Option<u32>,
     /// Failed runs that it begins with.
     pub(crate) attempts: u32,
     pub(crate) priority: i16,
     pub(crate) run_at: Option<i64>,
     pub(crate) timeout_ms: Option<i64>,
-    pub(crate) backoff_base: f64,
+    pub(crate) backoff_base: Option<f64>,
 }
 
 /// A job as it is shown.
@@ -142,11 +149,6 @@ fn last_change(job: &forge_shared::Job, now_ms: i64) -> i64 {
     job.finished_at.or(job.started_at).or(job.claimed_at).unwrap_or_else(waiting_since).max(job.created_at)
 }
 
-/// Always with milliseconds, so that times sort as text.
-fn iso(ms: i64) -> Value {
-    Timestamp::from_millisecond(ms).map_or(Value::Null, |at| format!("{at:.3}").into())
-}
-
 /// How many jobs there are.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
@@ -155,6 +157,18 @@ pub(crate) struct Counts {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) dead: u64,
+    pub(crate) active_workers: u64,
+}
+
+/// What a person does to a job.
+#[derive(Debug, Clone)]
+pub(crate) enum Deed {
+    Cancel,
+    Retry,
+    RunNow,
+    Kill,
+    Delete,
+    Change(PatchJob),
 }
 
 /// What one run of a job wrote.
@@ -166,6 +180,11 @@ pub(crate) struct RunLog {
 
 /// Takes jobs page by page.
 pub(crate) type Pages<'a> = &'a mut (dyn FnMut(&[Job]) -> std::io::Result<()> + Send);
+/// The same with all that is known of them.
+pub(crate) type FullPages<'a> = &'a mut (dyn FnMut(Vec<forge_shared::Job>) -> std::io::Result<()> + Send);
+
+/// Takes a run's log piece by piece.
+pub(crate) type LogPieces<'a> = &'a mut (dyn FnMut(u32, &[u8]) -> std::io::Result<()> + Send);
 
 #[async_trait]
 pub(crate) trait Backend: Sync {
@@ -178,8 +197,22 @@ pub(crate) trait Backend: Sync {
     async fn retry_dead(&self, id: &str) -> Result<Option<Job>, Problem>;
     /// What every run of a job wrote, oldest first. `None`: there is no such job.
     async fn logs(&self, id: &str) -> Result<Option<Vec<RunLog>>, Problem>;
+    /// Hands on what a job writes, of every run, until the job has ended.
+    async fn follow_logs(&self, id: &str, pieces: LogPieces<'_>) -> Result<(), Problem>;
+    async fn job(&self, id: &str) -> Result<Option<forge_shared::Job>, Problem>;
+    async fn attempts(&self, id: &str) -> Result<Vec<Attempt>, Problem>;
+    /// At most so many, newest first.
+    async fn jobs(&self, filter: &JobFilter, most: u64, pages: FullPages<'_>) -> Result<(), Problem>;
+    /// Answers the state that the job is in now; `None`: it is gone.
+    async fn act(&self, id: &str, deed: &Deed) -> Result<Option<Status>, Problem>;
+    /// Returns when all is done.
+    async fn act_on_all(&self, bulk: &Bulk) -> Result<BulkAnswer, Problem>;
     /// What was begun is finished, and files are closed.
     async fn close(&self);
+}
+
+pub(crate) fn no_such_job(id: &str) -> Problem {
+    Problem::refused("Job not found", format!("'{id}' is no job; `queuectl list` shows them"))
 }
 
 #[cfg(test)]
@@ -231,11 +264,5 @@ mod tests {
             9,
             ("dead", 4, 7),
         );
-    }
-
-    #[test]
-    fn times_are_iso_8601_in_utc() {
-        assert_eq!(iso(1_762_423_200_000), json!("2025-11-06T10:00:00.000Z"));
-        assert_eq!(iso(1_762_423_205_250), json!("2025-11-06T10:00:05.250Z"));
     }
 }

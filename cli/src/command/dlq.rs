@@ -1,15 +1,28 @@
 //! `dlq list`, `dlq retry`.
 
 use crate::{
-    args::Dlq,
+    args::OneJob,
     backend::{Backend, JOBS, State},
     output::{self, Format},
     problem::Problem,
 };
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Dlq {
+    /// List dead jobs, oldest first (of a hub newest first)
+    #[command(after_help = "Examples:
+  queuectl dlq list")]
+    List,
+    /// Put a dead job back into the queue, with all its retries
+    #[command(after_help = "Examples:
+  queuectl dlq retry job1")]
+    Retry(OneJob),
+}
 
 pub(super) async fn run(backend: &dyn Backend, command: Dlq, format: Option<Format>) -> Result<(), Problem> {
     match command {
-        Dlq::List => super::jobs::list(backend, Some(State::Dead), format).await,
+        Dlq::List => super::queue::list(backend, Some(State::Dead), format).await,
         Dlq::Retry(job) => {
             let Some(job) = backend.retry_dead(&job.id).await? else {
                 return Err(Problem::refused(

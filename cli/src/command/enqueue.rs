@@ -1,7 +1,6 @@
 //! `enqueue`: reads a job as people write it, and has it added.
 
 use crate::{
-    args::Enqueue,
     backend::{Backend, JOBS, NewJob},
     local::{
         folder::Folder,
@@ -10,6 +9,7 @@ use crate::{
     output::{self, Format},
     problem::Problem,
 };
+use clap::Args;
 use forge_shared::JobId;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -18,10 +18,21 @@ const STANDARD_INPUT: &str = "-";
 /// The longest argument that Linux accepts, with the zero byte at its end.
 const COMMAND_BYTES_MAX: usize = 128 << 10;
 
-pub(super) fn read(folder: &Folder, command: &Enqueue) -> Result<Vec<NewJob>, Problem> {
+#[derive(Debug, Args)]
+pub(crate) struct Enqueue {
+    /// The job as a JSON object: id and command, and if you like max_retries, attempts, state
+    /// (pending), priority, run_at (ISO 8601 or milliseconds) and timeout_ms. With `-`, one object
+    /// a line is read from standard input
+    #[arg(value_name = "JOB_JSON")]
+    job: String,
+}
+
+/// `folder` is the one whose configuration fills in what is left out; a hub has its own.
+pub(super) fn read(folder: Option<&Folder>, command: &Enqueue) -> Result<Vec<NewJob>, Problem> {
+    let load = || folder.map(Settings::load).transpose();
     if command.job != STANDARD_INPUT {
         let fields = object(&command.job)?;
-        return Ok(vec![job(fields, &Settings::load(folder)?)?]);
+        return Ok(vec![job(fields, load()?.as_ref())?]);
     }
     let text = std::io::read_to_string(std::io::stdin())
         .map_err(|error| Problem::Storage(format!("standard input cannot be read: {error}")))?;
@@ -29,8 +40,11 @@ pub(super) fn read(folder: &Folder, command: &Enqueue) -> Result<Vec<NewJob>, Pr
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         objects.push((at + 1, object(line).map_err(|problem| in_line(at + 1, problem))?));
     }
-    let settings = Settings::load(folder)?;
-    objects.into_iter().map(|(at, fields)| job(fields, &settings).map_err(|why| in_line(at, why))).collect()
+    let settings = load()?;
+    objects
+        .into_iter()
+        .map(|(at, fields)| job(fields, settings.as_ref()).map_err(|why| in_line(at, why)))
+        .collect()
 }
 
 pub(super) async fn run(
@@ -79,7 +93,7 @@ fn incomplete() -> Problem {
     Problem::usage("id and command required", "both are text, and not empty")
 }
 
-fn job(mut fields: Map<String, Value>, settings: &Settings) -> Result<NewJob, Problem> {
+fn job(mut fields: Map<String, Value>, settings: Option<&Settings>) -> Result<NewJob, Problem> {
     let mut text = |name| match fields.remove(name) {
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(text),
         _ => Err(incomplete()),
@@ -115,16 +129,16 @@ fn job(mut fields: Map<String, Value>, settings: &Settings) -> Result<NewJob, Pr
             ),
         ));
     }
-    let number = |value: Option<i64>, default| value.and_then(|n| u32::try_from(n).ok()).unwrap_or(default);
+    let number = |value: Option<i64>| value.and_then(|n| u32::try_from(n).ok());
     Ok(NewJob {
         id,
         command,
-        max_retries: number(max_retries, settings.max_retries),
-        attempts: number(attempts, 0),
+        max_retries: number(max_retries).or(settings.map(|settings| settings.max_retries)),
+        attempts: number(attempts).unwrap_or(0),
         priority: priority.and_then(|n| i16::try_from(n).ok()).unwrap_or(0),
         run_at,
         timeout_ms,
-        backoff_base: settings.backoff_base(),
+        backoff_base: settings.map(Settings::backoff_base),
     })
 }
 

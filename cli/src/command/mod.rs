@@ -1,56 +1,152 @@
-//! What each command does, one file for each group. They ask a backend and print what it answers.
+//! What each command does, one file for each noun: what can be typed after it, and what that does. They
+//! ask a backend or a hub and print what it answers.
+//!
+//! To add a verb: a variant with a doc comment and an example in the noun's enum, an arm in its `run`, a
+//! line in the docs and in the snapshot tests. To add a noun: a file, a variant in `args::Command`, an
+//! arm below. Commands that work both ways take a `&dyn Backend` from [`Console::backend`], those that
+//! need a hub a `&Hub` from [`Console::hub`]. Lists are printed with [`output::print_all`] or, when they
+//! may be long, [`print_listing`]; what destroys has a [`Caution`](crate::confirm::Caution) among its arguments
+//! and asks it first.
 
-mod config;
-mod dlq;
-mod enqueue;
-mod jobs;
-mod shell;
-mod worker;
+pub(crate) mod config;
+pub(crate) mod context;
+pub(crate) mod dlq;
+pub(crate) mod enqueue;
+pub(crate) mod events;
+pub(crate) mod jobs;
+pub(crate) mod queue;
+pub(crate) mod shell;
+pub(crate) mod worker;
 
 use crate::{
     args::{Arguments, Command},
     backend::{Backend, Local},
+    hub::{Hub, Listing},
     local::folder::Folder,
+    output::{self, Format, Record, Shape},
     problem::Problem,
+    target::{Target, Where},
 };
+use serde::de::DeserializeOwned;
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Problem> {
-    let (folder, format) = (Folder::here(), arguments.output);
-    match arguments.command {
-        Command::Config(command) => config::run(&folder, command, format),
-        Command::Completions(wanted) => shell::completions(&wanted),
-        Command::Man(wanted) => shell::man(&wanted),
-        Command::Worker(command) => worker::run(&folder, command, format),
+    let Arguments { output: format, place, command } = arguments;
+    let console = Console { folder: Folder::here(), format, place };
+    match command {
+        Command::Context(command) => console.run(async { context::run(&console, command).await }),
+        Command::Config(command) => {
+            console.must_be_local("config", "a hub has its own settings")?;
+            config::run(&console.folder, command, format)
+        }
+        Command::Worker(command) => {
+            console.must_be_local(
+                "worker",
+                "for a hub, forge-agent runs jobs: enable it with WORKER_ENABLED=true",
+            )?;
+            worker::run(&console.folder, command, format)
+        }
         Command::Enqueue(command) => {
             // Read before anything is made: a job that is wrong leaves no files behind.
-            let jobs = enqueue::read(&folder, &command)?;
-            with_backend(&folder, async |backend| enqueue::run(backend, jobs, format).await)
+            let target = console.place.target()?;
+            let folder = matches!(target, Target::Local).then_some(&console.folder);
+            let jobs = enqueue::read(folder, &command)?;
+            console.backend(async |backend| enqueue::run(backend, jobs, format).await)
         }
-        Command::Status => {
-            with_backend(&folder, async |backend| jobs::status(backend, &folder, format).await)
-        }
+        Command::Status => console.backend(async |backend| queue::status(backend, format).await),
         Command::List(list) => {
-            with_backend(&folder, async |backend| jobs::list(backend, list.state, format).await)
+            console.backend(async |backend| queue::list(backend, list.state, format).await)
         }
-        Command::Dlq(command) => {
-            with_backend(&folder, async |backend| dlq::run(backend, command, format).await)
+        Command::Dlq(command) => console.backend(async |backend| dlq::run(backend, command, format).await),
+        Command::Logs(logs) => console.backend(async |backend| queue::logs(backend, &logs, format).await),
+        Command::Completions(wanted) => shell::completions(&wanted),
+        Command::Man(wanted) => shell::man(&wanted),
+        Command::Jobs(command) => jobs::run(&console, command),
+        Command::Events(command) => console.hub(async |hub| events::run(hub, command, format).await),
+    }
+}
+
+/// What was typed besides the command itself.
+pub(crate) struct Console {
+    pub(crate) folder: Folder,
+    pub(crate) format: Option<Format>,
+    pub(crate) place: Where,
+}
+
+impl Console {
+    /// With whoever answers: the hub that was named, or the queue of this folder.
+    fn backend(&self, command: impl AsyncFnOnce(&dyn Backend) -> Result<(), Problem>) -> Result<(), Problem> {
+        match self.place.target()? {
+            Target::Hub(address) => {
+                let hub = address.connect()?;
+                self.run(async { command(&hub).await })
+            }
+            Target::Local => self.run(async {
+                let backend = Local::open(&self.folder).await?;
+                let done = command(&backend).await;
+                backend.close().await;
+                done
+            }),
         }
-        Command::Logs(logs) => {
-            with_backend(&folder, async |backend| jobs::logs(backend, &logs.id, format).await)
+    }
+
+    /// With the hub that was named, without which there is nothing to do.
+    fn hub(&self, command: impl AsyncFnOnce(&Hub) -> Result<(), Problem>) -> Result<(), Problem> {
+        match self.place.target()? {
+            Target::Hub(address) => {
+                let hub = address.connect()?;
+                self.run(async { command(&hub).await })
+            }
+            Target::Local => Err(Problem::usage(
+                "No hub is named",
+                "this is about a hub: say --hub URL, set HUB_URL, or save it once with `queuectl context add NAME URL` \
+                 and `queuectl context use NAME`",
+            )),
+        }
+    }
+
+    fn run(&self, command: impl Future<Output = Result<(), Problem>>) -> Result<(), Problem> {
+        runtime()?.block_on(command)
+    }
+
+    fn must_be_local(&self, command: &str, instead: &str) -> Result<(), Problem> {
+        match self.place.target()? {
+            Target::Local => Ok(()),
+            Target::Hub(address) => Err(Problem::usage(
+                &format!(
+                    "`queuectl {command}` is about the queue of this folder, and {} was named",
+                    address.url
+                ),
+                format!("{instead}; add --local for this folder"),
+            )),
         }
     }
 }
 
-fn with_backend(
-    folder: &Folder,
-    command: impl AsyncFnOnce(&dyn Backend) -> Result<(), Problem>,
+/// Prints at most so many records of a long list, page by page.
+#[expect(dead_code, reason = "used by the next commands")]
+async fn print_listing<T: DeserializeOwned>(
+    mut listing: Listing<'_, T>,
+    most: u64,
+    format: Option<Format>,
+    shape: Shape,
+    record: impl Fn(T) -> Record,
 ) -> Result<(), Problem> {
-    runtime()?.block_on(async {
-        let backend = Local::open(folder).await?;
-        let done = command(&backend).await;
-        backend.close().await;
-        done
-    })
+    let mut output = output::to_stdout(format, shape);
+    let mut left = most;
+    while let Some(page) = listing.next(left).await? {
+        left = left.saturating_sub(page.len() as u64);
+        page.into_iter().try_for_each(|item| output.item(&record(item)))?;
+        output.flush()?;
+    }
+    Ok(output.end()?)
+}
+
+/// Ends with exit code 130 at Ctrl-C, after what is open was closed by whoever called.
+async fn interruptible<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+    tokio::select! {
+        done = work => done,
+        _ = tokio::signal::ctrl_c() => Err(Problem::Interrupted(String::new())),
+    }
 }
 
 /// One thread does: everything here waits.

@@ -1,18 +1,29 @@
 //! `completions` and `man`: what shells and readers of manuals want to know, made from the same
 //! definition that reads the arguments.
 
-use crate::{
-    args::{Arguments, Completions, Man},
-    output,
-    problem::Problem,
-};
-use clap::CommandFactory as _;
+use crate::{args::Arguments, output, problem::Problem};
+use clap::{Args, CommandFactory as _};
 use clap_mangen::roff::{Roff, roman};
 use std::{
     fs,
     io::{self, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// For which shell
+    shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Of which command; that of queuectl itself when left out
+    command: Vec<String>,
+    /// Write the pages of all commands to this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    dir: Option<PathBuf>,
+}
 
 pub(super) fn completions(wanted: &Completions) -> Result<(), Problem> {
     let mut script = Vec::new();

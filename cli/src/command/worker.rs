@@ -1,16 +1,49 @@
 //! `worker start`, `worker stop`, `worker run`.
 
 use crate::{
-    args::Worker,
     local::{folder::Folder, runtime::Runtime, worker},
     output::{self, Format, Record, Shape},
     problem::Problem,
 };
+use clap::{Args, Subcommand};
 use std::{
     io::{BufRead as _, BufReader},
     os::unix::process::CommandExt as _,
     process::{Child, Command, Stdio},
 };
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Worker {
+    /// Start workers that go on when this terminal closes
+    #[command(after_help = "Examples:
+  queuectl worker start
+  queuectl worker start --count 3")]
+    Start(Start),
+    /// Ask all workers to finish the job they have and leave
+    #[command(after_help = "Examples:
+  queuectl worker stop")]
+    Stop,
+    /// Be a worker, here and now, until told to stop
+    #[command(after_help = "Examples:
+  queuectl worker run
+
+Ctrl-C lets the current job finish; a second one ends it and gives it back.")]
+    Run(Run),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Start {
+    /// How many
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256), value_name = "N")]
+    count: u16,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Leave the terminal, and say on standard output when jobs are taken.
+    #[arg(long, hide = true)]
+    detached: bool,
+}
 
 pub(super) fn run(folder: &Folder, command: Worker, format: Option<Format>) -> Result<(), Problem> {
     match command {
@@ -43,7 +76,7 @@ fn launch(runtime: &Runtime) -> Result<Child, Problem> {
     // Unlike the path of the program, this still works after the file was replaced by a newer one.
     Command::new("/proc/self/exe")
         .arg0("queuectl")
-        .args(["worker", "run", "--detached"])
+        .args(["worker", "run", "--detached", "--local"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(runtime.log()?)

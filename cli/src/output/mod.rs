@@ -7,8 +7,10 @@ mod table;
 pub(crate) mod text;
 pub(crate) mod tone;
 
+pub(crate) use text::visible;
+
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -31,7 +33,10 @@ impl Serialize for Record {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (name, value) in self.0.iter().filter(|(_, value)| !value.is_null()) {
-            map.serialize_entry(name, value)?;
+            match exact_text(value).map(|text| RawValue::from_string(text.to_owned())) {
+                Some(Ok(json)) => map.serialize_entry(name, &json)?,
+                _ => map.serialize_entry(name, value)?,
+            }
         }
         map.end()
     }
@@ -77,18 +82,51 @@ pub(crate) fn to_stdout(format: Option<Format>, shape: Shape) -> Box<dyn Output>
     }
 }
 
+/// The only answer.
+pub(crate) fn print_one(format: Option<Format>, record: &Record) -> io::Result<()> {
+    to_stdout(format, Shape::ONE).one(record)
+}
+
+/// Several that are all there already.
+pub(crate) fn print_all(
+    format: Option<Format>,
+    shape: Shape,
+    records: impl IntoIterator<Item = Record>,
+) -> io::Result<()> {
+    let mut output = to_stdout(format, shape);
+    records.into_iter().try_for_each(|record| output.item(&record))?;
+    output.end()
+}
+
 fn default_format() -> Format {
     if io::stdout().is_terminal() { Format::Table } else { Format::Json }
 }
 
 type Out = BufWriter<Stdout>;
 
+/// The one field of a value that must come out as it came in.
+const EXACT: &str = "queuectl::exact";
+
+/// JSON whose numbers keep every digit. Where reading and writing it changes nothing, it is an ordinary
+/// value; else the text itself is carried along.
+pub(crate) fn exact(json: &RawValue) -> Value {
+    match serde_json::from_str::<Value>(json.get()) {
+        Ok(value) if value.to_string() == json.get() => value,
+        _ => serde_json::json!({ EXACT: json.get() }),
+    }
+}
+
+/// The text that [`exact`] carried along.
+fn exact_text(value: &Value) -> Option<&str> {
+    value.as_object()?.get(EXACT)?.as_str()
+}
+
 /// A value as people read it: text without quotes, nothing for nothing.
 fn plain(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
+        Some(other) => exact_text(other).map_or_else(|| other.to_string(), str::to_owned),
     }
 }
 
@@ -101,4 +139,20 @@ pub(crate) fn say(line: &str) -> io::Result<()> {
 /// Whether an answer should be a sentence rather than data.
 pub(crate) fn is_for_people(format: Option<Format>) -> bool {
     format.unwrap_or_else(default_format) == Format::Table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_every_digit() {
+        for text in [r#"{"n":1.10}"#, "123456789012345678901234567890", r#"{ "a" : 1 }"#, r#"{"a":[1,"x"]}"#]
+        {
+            let json = RawValue::from_string(text.to_owned()).unwrap();
+            let record = Record(vec![("params", exact(&json))]);
+            assert_eq!(serde_json::to_string(&record).unwrap(), format!("{{\"params\":{text}}}"));
+            assert_eq!(plain(record.get("params")), text);
+        }
+    }
 }
