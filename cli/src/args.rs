@@ -106,6 +106,13 @@ A hub adds a job only under a new id, and leaves what is not said to its own def
   queuectl context list"
     )]
     Context(Context),
+    /// Watch a hub on the whole screen: machines, queues, jobs and throughput, live
+    #[command(after_help = "Examples:
+  queuectl top
+  queuectl --context prod top
+
+Keys: ? shows them all, q quits. Nothing is cancelled without a question.")]
+    Top,
     /// Print a script that lets a shell complete commands and options
     #[command(after_help = "Examples:
   queuectl completions bash > ~/.local/share/bash-completion/completions/queuectl

@@ -10,7 +10,6 @@ mod output;
 mod problem;
 mod span;
 mod target;
-#[allow(dead_code)]
 mod top;
 
 use clap::Parser as _;

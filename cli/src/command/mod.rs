@@ -58,6 +58,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Problem> {
         }
         Command::Dlq(command) => console.backend(async |backend| dlq::run(backend, command, format).await),
         Command::Logs(logs) => console.backend(async |backend| queue::logs(backend, &logs, format).await),
+        Command::Top => console.hub(crate::top::run),
         Command::Completions(wanted) => shell::completions(&wanted),
         Command::Man(wanted) => shell::man(&wanted),
         Command::Jobs(command) => jobs::run(&console, command),

@@ -145,12 +145,12 @@ fn totals(overview: &Overview) -> String {
         text += &format!(" ({})", age(ms));
     }
     text += &format!(
-        "  later {}  running {}",
+        "  later {}  run {}",
         short(views.scheduled + views.retrying),
         short(jobs.running + jobs.assigned)
     );
     text + &format!(
-        "  dead {}  today {} done, {} failed",
+        "  dead {}  today {} done {} failed",
         short(views.dead),
         short(today.completed),
         short(today.failed)

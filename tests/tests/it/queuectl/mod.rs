@@ -5,4 +5,5 @@ mod crashes;
 mod errors;
 mod sharing;
 mod snapshots;
+mod top;
 mod walks;

@@ -37,8 +37,6 @@ fn help() {
         "config get",
         "config set",
         "logs",
-        "completions",
-        "man",
     ] {
         let arguments: Vec<&str> = words.split_whitespace().chain(["--help"]).collect();
         let said = queue.run(&arguments);
