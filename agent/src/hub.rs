@@ -228,7 +228,8 @@ impl Hub {
     }
 }
 
-pub(crate) fn random_hex() -> anyhow::Result<String> {
+/// A name that nobody else has.
+pub fn random_hex() -> anyhow::Result<String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("no randomness from the system: {error}"))?;
     Ok(data_encoding::HEXLOWER.encode(&bytes))

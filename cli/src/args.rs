@@ -3,8 +3,8 @@
 
 use crate::{
     command::{
-        config::Config, context::Context, dlq::Dlq, enqueue::Enqueue, events::Events, jobs::Jobs,
-        queue::List, queue::Logs, shell::Completions, shell::Man, worker::Worker,
+        batch::Batch, config::Config, context::Context, dlq::Dlq, enqueue::Enqueue, events::Events,
+        jobs::Jobs, queue::List, queue::Logs, shell::Completions, shell::Man, submit::Submit, worker::Worker,
     },
     output::Format,
     problem::EXIT_CODES,
@@ -90,6 +90,24 @@ A hub adds a job only under a new id, and leaves what is not said to its own def
   queuectl jobs retry --view dead --type render --dry-run"
     )]
     Jobs(Jobs),
+    /// Submit a job of any type to a hub
+    #[command(after_help = "Examples:
+  queuectl submit render --param frame=12 --param 'size=[800,600]'
+  queuectl submit render --params-file scene.json --solver ./render --wait
+  echo '{\"n\":27}' | queuectl submit factor --params-file - --wait --timeout 10m
+  queuectl submit report --queue nightly --run-at 2026-12-24T02:00:00Z --max-runtime 1h --tag december
+  queuectl submit command --command 'make report' --max-runtime none
+
+With --wait the result is printed, as JSON; the exit code is 0 when the job completed, 6 when it did not, and 7
+when it had not ended within --timeout.")]
+    Submit(Box<Submit>),
+    /// Submit many jobs to a hub
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  queuectl batch submit jobs.ndjson"
+    )]
+    Batch(Batch),
     /// Show what happens on a hub, as it happens
     #[command(after_help = "Examples:
   queuectl events

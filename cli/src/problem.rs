@@ -58,6 +58,21 @@ impl Problem {
         Self::Storage(format!("{words}\n  {help}"))
     }
 
+    /// The same problem in other words.
+    pub(crate) fn with_text(self, text: String) -> Self {
+        match self {
+            Self::Refused(_) => Self::Refused(text),
+            Self::Usage(_) => Self::Usage(text),
+            Self::Storage(_) => Self::Storage(text),
+            Self::Unreachable(_) => Self::Unreachable(text),
+            Self::Denied(_) => Self::Denied(text),
+            Self::Failed(_) => Self::Failed(text),
+            Self::NotYet(_) => Self::NotYet(text),
+            Self::Interrupted(_) => Self::Interrupted(text),
+            Self::NobodyReads => Self::NobodyReads,
+        }
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::NobodyReads => ExitCode::SUCCESS,

@@ -1,12 +1,18 @@
 //! A folder with a queue, and the real `queuectl` in it.
 
-use crate::binary;
+use crate::{
+    binary,
+    hub::{Hub, SECRET},
+    proc,
+};
 use serde_json::Value;
 use std::{
+    ffi::OsStr,
     fs,
-    io::Write as _,
+    io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
+    sync::mpsc,
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
@@ -17,6 +23,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 pub struct Queue {
     folder: TempDir,
+    env: Vec<(String, String)>,
 }
 
 /// What a command said.
@@ -39,13 +46,24 @@ impl Said {
 
 impl Queue {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a folder for the queue") }
+        Self { folder: tempfile::tempdir().expect("a folder for the queue"), env: Vec::new() }
+    }
+
+    /// `queuectl` with a hub in its environment, and the administrator's token.
+    pub fn of(hub: &Hub) -> Self {
+        Self::new().env("HUB_URL", &hub.url("")).env("FORGE_TOKEN", SECRET)
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.retain(|(known, _)| known != name);
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// In memory when the machine has such a file system: SQLite does all it does on a disk.
     pub fn in_memory() -> Self {
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
-        Self { folder: folder.expect("a folder for the queue") }
+        Self { folder: folder.expect("a folder for the queue"), env: Vec::new() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -53,7 +71,11 @@ impl Queue {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary::queuectl());
+        self.program(binary::queuectl(), arguments)
+    }
+
+    fn program(&self, program: impl AsRef<OsStr>, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
         // What somebody's login shell does first is not measured here.
         command.env("HOME", self.folder.path());
@@ -68,6 +90,7 @@ impl Queue {
         ] {
             command.env_remove(name);
         }
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -76,14 +99,35 @@ impl Queue {
     }
 
     pub fn run_with(&self, arguments: &[&str], input: &str) -> Said {
+        self.run_program_with(binary::queuectl(), arguments, input)
+    }
+
+    /// Another program, in the same place.
+    pub fn run_program_with(&self, program: impl AsRef<OsStr>, arguments: &[&str], input: &str) -> Said {
         let piped = |command: &mut Command| {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
         };
-        let mut child = piped(&mut self.command(arguments)).expect("run queuectl");
+        let mut child = piped(&mut self.program(program, arguments)).expect("run the program");
         let mut stdin = child.stdin.take().expect("it was asked for");
         stdin.write_all(input.as_bytes()).expect("it reads its input");
         drop(stdin);
         Said::of(child.wait_with_output().expect("it ends"))
+    }
+
+    /// A command that goes on, whose lines are read as they come.
+    pub fn follow(&self, arguments: &[&str]) -> Following {
+        let mut child = self
+            .command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("run queuectl");
+        let (sender, lines) = mpsc::channel();
+        let out = BufReader::new(child.stdout.take().expect("it was asked for"));
+        std::thread::spawn(move || {
+            out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)).is_ok()
+        });
+        Following { child: Some(child), lines }
     }
 
     /// A command that must succeed; its answer as JSON.
@@ -139,6 +183,47 @@ impl Queue {
         let files = fs::read_dir(self.path("queuectl_runtime")).into_iter().flatten().flatten();
         let pid = |name: &str| name.strip_prefix("worker-")?.strip_suffix(".pid")?.parse().ok();
         files.filter_map(|file| pid(file.file_name().to_str()?)).collect()
+    }
+}
+
+/// A command that is under way.
+pub struct Following {
+    child: Option<Child>,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Following {
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("it runs").id()
+    }
+
+    /// The next line of its output.
+    #[track_caller]
+    pub fn line(&mut self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("a line")
+    }
+
+    /// What it says until it ends by itself.
+    pub fn end(mut self) -> Said {
+        let child = self.child.take().expect("it runs");
+        let output = child.wait_with_output().expect("it ends");
+        let stdout = self.lines.iter().map(|line| format!("{line}\n")).collect();
+        Said { stdout, ..Said::of(output) }
+    }
+
+    /// Ctrl-C, and what it says then.
+    pub fn interrupt(self) -> Said {
+        proc::interrupt(self.pid());
+        self.end()
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 

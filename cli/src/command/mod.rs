@@ -8,6 +8,7 @@
 //! may be long, [`print_listing`]; what destroys has a [`Caution`](crate::confirm::Caution) among its arguments
 //! and asks it first.
 
+pub(crate) mod batch;
 pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod dlq;
@@ -16,6 +17,7 @@ pub(crate) mod events;
 pub(crate) mod jobs;
 pub(crate) mod queue;
 pub(crate) mod shell;
+pub(crate) mod submit;
 pub(crate) mod worker;
 
 use crate::{
@@ -62,6 +64,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Problem> {
         Command::Completions(wanted) => shell::completions(&wanted),
         Command::Man(wanted) => shell::man(&wanted),
         Command::Jobs(command) => jobs::run(&console, command),
+        Command::Submit(command) => console.hub(async |hub| submit::run(hub, command, format).await),
+        Command::Batch(command) => console.hub(async |hub| batch::run(hub, command, format).await),
         Command::Events(command) => console.hub(async |hub| events::run(hub, command, format).await),
     }
 }

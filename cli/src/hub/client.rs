@@ -57,10 +57,6 @@ impl Hub {
         self.call(Method::POST, path)
     }
 
-    pub(crate) fn put(&self, path: impl Into<String>) -> Call<'_> {
-        self.call(Method::PUT, path)
-    }
-
     pub(crate) fn patch(&self, path: impl Into<String>) -> Call<'_> {
         self.call(Method::PATCH, path)
     }
@@ -84,16 +80,18 @@ impl Hub {
     }
 
     /// Sends a body of any length, which is why it cannot be sent again.
-    pub(crate) async fn upload(
+    pub(crate) async fn upload<T: DeserializeOwned>(
         &self,
         path: &str,
         body: reqwest::Body,
         bytes: u64,
-    ) -> Result<Response, Problem> {
+    ) -> Result<T, Problem> {
         let request = self.request(Method::PUT, path);
         let request = request.header(header::CONTENT_TYPE, "application/octet-stream");
         let sent = request.header(header::CONTENT_LENGTH, bytes).body(body).send().await;
-        judged(sent).await.map_err(|failure| failure.problem(self))
+        let answer = judged(sent).await.map_err(|failure| failure.problem(self))?;
+        let body = answer.bytes().await.map_err(|error| Failure::away(explain(&error)).problem(self))?;
+        parse(&body)
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -148,10 +146,6 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub(crate) fn repeatable(self) -> Self {
-        self.repeatable_for(PATIENCE)
-    }
-
     /// The hub was asked to wait so long before it answers.
     pub(crate) fn waiting(mut self, wait: Duration) -> Self {
         self.within = ANSWER_MAX + wait;
@@ -180,6 +174,7 @@ impl<'a> Call<'a> {
     }
 
     /// For answers without a body.
+    #[expect(dead_code, reason = "the commands so far want to know why")]
     pub(crate) async fn done(self) -> Result<(), Problem> {
         let hub = self.hub;
         self.exchange().await.map(drop).map_err(|failure| failure.problem(hub))

@@ -2,6 +2,7 @@
 
 mod client;
 mod events;
+mod solver;
 mod sse;
 
 pub(crate) use client::{Failure, Hub, Listing};

@@ -110,8 +110,10 @@ const EXACT: &str = "queuectl::exact";
 /// JSON whose numbers keep every digit. Where reading and writing it changes nothing, it is an ordinary
 /// value; else the text itself is carried along.
 pub(crate) fn exact(json: &RawValue) -> Value {
-    match serde_json::from_str::<Value>(json.get()) {
-        Ok(value) if value.to_string() == json.get() => value,
+    let read = serde_json::from_str::<Value>(json.get()).ok();
+    let written = read.as_ref().map(Value::to_string);
+    match read {
+        Some(value) if written.as_deref() == Some(json.get()) => value,
         _ => serde_json::json!({ EXACT: json.get() }),
     }
 }

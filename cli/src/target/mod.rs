@@ -78,7 +78,7 @@ impl Where {
             return self.hub_at(url);
         }
         match Contexts::load()?.current() {
-            Some(name) => self.saved(&name.to_owned()),
+            Some(name) => self.saved(name),
             None if self.token_file.is_some() => Err(Problem::usage(
                 "No hub is named",
                 "--token-file belongs to a hub: add --hub URL or --context NAME",

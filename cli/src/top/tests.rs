@@ -128,7 +128,7 @@ fn the_whole_hub_fits_80_by_24() {
         &[
             "queuectl top  http://hub.example:3000",
             "live\n",
-            "machines 1 up, 1 down, 1 draining  slots 2/8  due 8 (2m 5s)  later 1  run 2  dead",
+            "machines 1 up, 1 down, 1 draining  slots 2/8  due 8 (2m 5s)  later 1  run 2",
             "done/min ",
             "█ 59\n",
             "Machines 3",

@@ -2,7 +2,7 @@
 
 mod act;
 pub(crate) mod filter;
-mod show;
+pub(crate) mod show;
 pub(crate) mod watch;
 
 use super::{Console, queue::Logs};

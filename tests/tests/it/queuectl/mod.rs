@@ -1,8 +1,13 @@
-//! `queuectl` on a queue in a folder.
+//! `queuectl` on a queue in a folder, and with a hub.
 
 mod completions;
 mod crashes;
 mod errors;
+mod hub_basics;
+mod hub_events;
+mod hub_jobs;
+mod hub_snapshots;
+mod hub_submit;
 mod sharing;
 mod snapshots;
 mod top;

@@ -3,7 +3,7 @@
 use forge_tests::{binary::workspace, queuectl::Queue};
 use std::{fmt::Write as _, fs};
 
-fn compare(name: &str, printed: &str) {
+pub(super) fn compare(name: &str, printed: &str) {
     let path = workspace().join("tests/tests/it/queuectl/snapshots").join(name);
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         fs::create_dir_all(path.parent().expect("a folder")).expect("make the folder");
@@ -50,7 +50,7 @@ fn help() {
 }
 
 /// Times and process numbers differ from run to run; their places do not.
-fn steady(text: &str) -> String {
+pub(super) fn steady(text: &str) -> String {
     const TIME: &str = "2026-01-01T00:00:00.000Z";
     let mut steady: Vec<u8> = text.bytes().collect();
     let is_like = |found: &[u8]| {
