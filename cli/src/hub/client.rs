@@ -174,7 +174,6 @@ impl<'a> Call<'a> {
     }
 
     /// For answers without a body.
-    #[expect(dead_code, reason = "the commands so far want to know why")]
     pub(crate) async fn done(self) -> Result<(), Problem> {
         let hub = self.hub;
         self.exchange().await.map(drop).map_err(|failure| failure.problem(hub))

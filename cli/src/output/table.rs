@@ -7,6 +7,7 @@ use super::{
     text::{cut, pad, visible, width},
     tone::Tone,
 };
+use serde_json::Value;
 use std::io::{self, Write};
 
 /// Rows that decide how wide the columns are.
@@ -52,7 +53,7 @@ impl Table {
     }
 
     fn cells(&self, record: &Record) -> Vec<String> {
-        self.columns.iter().map(|column| visible(&plain(record.get(column)))).collect()
+        self.columns.iter().map(|column| visible(&readable(record.get(column)))).collect()
     }
 
     /// Measures, and prints the header and what was kept back.
@@ -92,6 +93,15 @@ fn line(columns: &[&str], widths: &[usize], cells: &[String], screen: Screen, is
     line
 }
 
+/// A value as people read it; words without the brackets of a list.
+fn readable(value: Option<&Value>) -> String {
+    let words = value.and_then(Value::as_array).filter(|list| list.iter().all(Value::is_string));
+    match words {
+        Some(words) => words.iter().map(|word| plain(Some(word))).collect::<Vec<_>>().join(", "),
+        None => plain(value),
+    }
+}
+
 /// Widths that fit together into a line.
 fn fitted(mut widths: Vec<usize>, screen: Option<usize>) -> Vec<usize> {
     let Some(screen) = screen else { return widths };
@@ -118,7 +128,7 @@ impl Output for Table {
         let shown = record.0.iter().filter(|(_, value)| !value.is_null());
         let names = shown.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, value) in shown {
-            let value = visible(&plain(Some(value)));
+            let value = visible(&readable(Some(value)));
             let tone = Tone::of(&value).filter(|_| self.screen.colours && STATES.contains(name));
             let value = tone.map_or(value.clone(), |tone| tone.paint(&value));
             writeln!(self.out, "{name:<names$}{BETWEEN}{value}")?;

@@ -34,6 +34,12 @@ impl Tone {
     }
 }
 
+/// A state's word in its colour, filled up to so many columns.
+pub(crate) fn painted(word: &str, columns: usize) -> String {
+    let padded = super::text::pad(word, columns);
+    Tone::of(word).filter(|_| is_wanted()).map_or(padded.clone(), |tone| tone.paint(&padded))
+}
+
 /// Whether standard output should have colours at all.
 pub(crate) fn is_wanted() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());

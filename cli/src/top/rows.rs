@@ -1,7 +1,10 @@
 //! What the three lists show, as text, and how they are sorted. What is not known is a dash, never a zero.
 
 use super::model::{Data, Pane};
-use crate::output::{text::visible, tone::Tone};
+use crate::{
+    output::{text::visible, tone::Tone},
+    span::age,
+};
 use forge_shared::{
     Job, Status,
     fleet::{Node, NodeStatus},
@@ -113,17 +116,6 @@ pub(super) fn short(number: u64) -> String {
         0..=99_999 => number.to_string(),
         100_000..=9_999_999 => format!("{}k", number / 1_000),
         _ => format!("{}M", number / 1_000_000),
-    }
-}
-
-/// Whole seconds, so that nothing flickers.
-pub(super) fn age(ms: i64) -> String {
-    let seconds = ms.max(0) / 1_000;
-    match seconds {
-        0..=59 => format!("{seconds}s"),
-        60..=3_599 => format!("{}m {}s", seconds / 60, seconds % 60),
-        3_600..=86_399 => format!("{}h {}m", seconds / 3_600, seconds % 3_600 / 60),
-        _ => format!("{}d {}h", seconds / 86_400, seconds % 86_400 / 3_600),
     }
 }
 
@@ -265,12 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_ages_are_short() {
-        for (ms, text) in
-            [(-5, "0s"), (59_999, "59s"), (61_000, "1m 1s"), (3_600_000, "1h 0m"), (90_000_000, "1d 1h")]
-        {
-            assert_eq!(age(ms), text);
-        }
+    fn numbers_are_short() {
         assert_eq!([short(99_999), short(123_456), short(12_345_678)], ["99999", "123k", "12M"]);
     }
 }

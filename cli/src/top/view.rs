@@ -3,11 +3,14 @@
 use super::{
     log::Log,
     model::{Mode, Model, Pane, Sorting},
-    rows::{self, Cell, Column, Row, UNKNOWN, age, short},
+    rows::{self, Cell, Column, Row, UNKNOWN, short},
 };
-use crate::output::{
-    text::{cut, cut_middle, pad, visible, width},
-    tone::Tone,
+use crate::{
+    output::{
+        text::{cut, cut_middle, pad, visible, width},
+        tone::Tone,
+    },
+    span::age,
 };
 use forge_shared::overview::Overview;
 use ratatui::{

@@ -3,6 +3,7 @@
 mod completions;
 mod crashes;
 mod errors;
+mod fleet;
 mod hub_basics;
 mod hub_events;
 mod hub_jobs;
