@@ -5,8 +5,8 @@ use crate::{
     command::{
         batch::Batch, bench::Bench, config::Config, context::Context, dlq::Dlq, enqueue::Enqueue,
         events::Events, jobs::Jobs, nodes::Nodes, overview::Audit, queue::List, queue::Logs, queues::Queues,
-        shell::Completions, shell::Man, solvers::Solvers, submit::Submit, tokens::Tokens, worker::Worker,
-        workers::Workers,
+        sessions::Sessions, shell::Completions, shell::Man, solvers::Solvers, submit::Submit, tokens::Tokens,
+        worker::Worker, workers::Workers,
     },
     output::Format,
     problem::EXIT_CODES,
@@ -117,6 +117,14 @@ when it had not ended within --timeout.")]
   queuectl events -f --topics jobs --type render -o jsonl
   queuectl events -f --after 1-4711")]
     Events(Events),
+    /// Look after who is logged in to a hub's dashboard
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  queuectl sessions list
+  queuectl sessions end 5f2c0a9be1d34c67"
+    )]
+    Sessions(Sessions),
     /// Save hubs under a name, and choose one
     #[command(
         subcommand,
@@ -217,6 +225,7 @@ Keys: ? shows them all, q quits. Nothing is cancelled without a question.")]
 
 #[derive(Debug, Args)]
 pub(crate) struct OneJob {
+    /// Which job
     #[arg(value_name = "JOB_ID")]
     pub(crate) id: String,
 }

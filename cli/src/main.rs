@@ -25,7 +25,8 @@ fn main() -> ExitCode {
         Err(problem) => {
             let text = problem.to_string();
             if !text.is_empty() {
-                eprintln!("{text}");
+                // Reasons are what jobs wrote: they do not speak to the terminal.
+                text.lines().for_each(|line| eprintln!("{}", output::visible(line)));
             }
             problem.exit_code()
         }

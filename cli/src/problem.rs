@@ -27,14 +27,14 @@ pub(crate) enum Problem {
 /// As `--help` and the docs tell them.
 pub(crate) const EXIT_CODES: &str = "Exit codes:
   0  done
-  1  not possible with what is there: no such job, a job that is being processed, a worker that did not start
-  2  asked in a wrong way: options, JSON, configuration keys or values; a question without --yes where nobody can answer
+  1  not possible with what is there: no such job, or one that is being processed
+  2  asked in a wrong way, or a question without --yes where nobody can answer it
   3  files that cannot be read or written
   4  the hub cannot be reached, or cannot answer at the moment
   5  the hub does not accept the token, or not for this
   6  the job that was waited for did not complete
   7  the job that was waited for has not ended in time
-  130  interrupted";
+  130  interrupted by Ctrl-C";
 
 impl Problem {
     /// The documented words on a line of their own, for whoever looks for them, and what helps below.

@@ -21,6 +21,34 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(90);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
+/// Runs a program on a terminal of its own. What it is to be told is typed when it asks, and again while it
+/// stays silent: a program that hides what is typed throws away what came before that.
+const TERMINAL: &str = "
+import os, pty, select, sys
+typed = os.read(0, 65536)
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+asked = False
+while True:
+    if not select.select([terminal], [], [], 0.5)[0]:
+        if asked:
+            os.write(terminal, typed)
+        continue
+    try:
+        shown = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not shown:
+        break
+    sys.stdout.buffer.write(shown)
+    asked = asked or typed and shown.endswith((b'] ', b': '))
+    if asked and shown.endswith((b'] ', b': ')):
+        os.write(terminal, typed)
+sys.stdout.flush()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+";
+
 pub struct Queue {
     folder: TempDir,
     env: Vec<(String, String)>,
@@ -103,7 +131,7 @@ impl Queue {
     }
 
     /// Another program, in the same place.
-    pub fn run_program_with(&self, program: impl AsRef<OsStr>, arguments: &[&str], input: &str) -> Said {
+    fn run_program_with(&self, program: impl AsRef<OsStr>, arguments: &[&str], input: &str) -> Said {
         let piped = |command: &mut Command| {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
         };
@@ -112,6 +140,14 @@ impl Queue {
         stdin.write_all(input.as_bytes()).expect("it reads its input");
         drop(stdin);
         Said::of(child.wait_with_output().expect("it ends"))
+    }
+
+    /// A command on a terminal, where somebody types this. All that is shown is its standard output.
+    pub fn run_on_terminal(&self, arguments: &[&str], typed: &str) -> Said {
+        let queuectl = binary::queuectl();
+        let queuectl = queuectl.to_str().expect("a path");
+        let words: Vec<&str> = ["-c", TERMINAL, queuectl].iter().chain(arguments).copied().collect();
+        self.run_program_with("python3", &words, typed)
     }
 
     /// A command that goes on, whose lines are read as they come.

@@ -7,7 +7,7 @@ use crate::{
     problem::Problem,
 };
 use async_trait::async_trait;
-use forge_agent::hub::explain;
+use forge_agent::hub::{explain, random_hex};
 use forge_hub::clock::wall_ms;
 use forge_shared::{
     JobId, JobType, Status, View,
@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// What a hub takes in one call, and adds as a whole or not at all.
 const BATCH_MAX: usize = 10_000;
+/// How long a hub that is away is waited for when jobs are added.
+const ENQUEUE_PATIENCE: Duration = Duration::from_secs(5);
 /// Jobs looked up at the same time.
 const LOOKUPS: usize = 16;
 /// How long a log is followed through a hub that is away.
@@ -38,11 +40,18 @@ impl Backend for Hub {
                 ),
             ));
         }
-        let jobs = jobs.into_iter().map(hub_job).collect::<Result<Vec<_>, _>>()?;
+        let key = random_hex().map_err(|error| Problem::Storage(format!("{error:#}")))?;
+        let jobs = jobs.into_iter().map(|job| hub_job(job, &key)).collect::<Result<Vec<_>, _>>()?;
         let answers: Vec<Enqueued> = match &jobs[..] {
             [] => Vec::new(),
-            [job] => vec![added(self, self.post("/api/jobs").json(job).try_read().await?)?],
-            jobs => added(self, self.post("/api/jobs/batch").json(jobs).try_read().await?)?,
+            [job] => vec![added(
+                self,
+                self.post("/api/jobs").json(job).repeatable_for(ENQUEUE_PATIENCE).try_read().await?,
+            )?],
+            jobs => added(
+                self,
+                self.post("/api/jobs/batch").json(jobs).repeatable_for(ENQUEUE_PATIENCE).try_read().await?,
+            )?,
         };
         let looked_up =
             stream::iter(answers).map(|added| async move { found(self, added.id.as_str()).await });
@@ -97,10 +106,10 @@ impl Backend for Hub {
         Ok(Some(Job::shown(found(self, id).await?, wall_ms())))
     }
 
-    async fn logs(&self, id: &str) -> Result<Option<Vec<RunLog>>, Problem> {
+    async fn logs(&self, id: &str, attempt: Option<u32>) -> Result<Option<Vec<RunLog>>, Problem> {
         let Some(job) = self.job(id).await? else { return Ok(None) };
         let mut logs = Vec::new();
-        for attempt in 1..=job.attempt {
+        for attempt in (1..=job.attempt).filter(|run| attempt.is_none_or(|wanted| wanted == *run)) {
             let call = self.get(format!("/api/jobs/{id}/logs")).query("attempt", attempt);
             logs.push(RunLog { attempt, bytes: call.bytes().await?.to_vec() });
         }
@@ -244,7 +253,8 @@ fn refused(hub: &Hub, id: &str, failure: &Failure) -> Problem {
     }
 }
 
-fn hub_job(new: NewJob) -> Result<HubJob, Problem> {
+/// With a key by which the hub knows a repetition.
+fn hub_job(new: NewJob, key: &str) -> Result<HubJob, Problem> {
     if new.attempts > 0 {
         return Err(Problem::usage(
             "Invalid attempts",
@@ -252,6 +262,7 @@ fn hub_job(new: NewJob) -> Result<HubJob, Problem> {
         ));
     }
     Ok(HubJob {
+        idempotency_key: Some(format!("{key}:{}", new.id)),
         id: Some(new.id),
         kind: JobType::trusted("command"),
         queue: None,
@@ -265,7 +276,6 @@ fn hub_job(new: NewJob) -> Result<HubJob, Problem> {
         expires_at: None,
         backoff: None,
         tags: None,
-        idempotency_key: None,
         command: Some(new.command),
         solver_url: None,
         solver_checksum: None,

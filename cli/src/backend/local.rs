@@ -241,11 +241,11 @@ impl Backend for Local {
         }
     }
 
-    async fn logs(&self, id: &str) -> Result<Option<Vec<RunLog>>, Problem> {
+    async fn logs(&self, id: &str, attempt: Option<u32>) -> Result<Option<Vec<RunLog>>, Problem> {
         let Ok(id) = JobId::new(id) else { return Ok(None) };
         let Some(job) = patiently(|| self.store.job(&id)).await? else { return Ok(None) };
         let mut logs = Vec::new();
-        for attempt in 1..=job.attempt {
+        for attempt in (1..=job.attempt).filter(|run| attempt.is_none_or(|wanted| wanted == *run)) {
             let mut log = RunLog { attempt, bytes: Vec::new() };
             let mut offset = 0;
             loop {

@@ -195,8 +195,8 @@ pub(crate) trait Backend: Sync {
     async fn list(&self, state: Option<State>, pages: Pages<'_>) -> Result<(), Problem>;
     /// `None`: there is no dead job with this id.
     async fn retry_dead(&self, id: &str) -> Result<Option<Job>, Problem>;
-    /// What every run of a job wrote, oldest first. `None`: there is no such job.
-    async fn logs(&self, id: &str) -> Result<Option<Vec<RunLog>>, Problem>;
+    /// What every run of a job wrote, or only one, oldest first. `None`: there is no such job.
+    async fn logs(&self, id: &str, attempt: Option<u32>) -> Result<Option<Vec<RunLog>>, Problem>;
     /// Hands on what a job writes, of every run, until the job has ended.
     async fn follow_logs(&self, id: &str, pieces: LogPieces<'_>) -> Result<(), Problem>;
     async fn job(&self, id: &str) -> Result<Option<forge_shared::Job>, Problem>;

@@ -7,7 +7,7 @@
 use super::interruptible;
 use crate::{
     hub::{Failure, Hub},
-    output::{self, Format, Output, Record, Shape},
+    output::{self, Format, Output, Record, Shape, jobs},
     problem::Problem,
 };
 use clap::{Args, Subcommand};
@@ -231,8 +231,8 @@ impl Sending<'_> {
                 self.tell();
                 return Ok(());
             }
-            let jobs: Vec<&NewJob> = lines.iter().map(|line| &line.job).collect();
-            let call = self.hub.post("/api/jobs/batch").json(&jobs).repeatable_for(PATIENCE);
+            let sent: Vec<&NewJob> = lines.iter().map(|line| &line.job).collect();
+            let call = self.hub.post("/api/jobs/batch").json(&sent).repeatable_for(PATIENCE);
             let failure = match call.try_read::<Vec<Enqueued>>().await? {
                 Ok(added) => return self.added(&lines, &added),
                 Err(failure) => failure,
@@ -279,7 +279,7 @@ impl Sending<'_> {
     }
 
     fn tell(&self) {
-        self.bar.set_message(format!("{} jobs", self.accepted));
+        self.bar.set_message(jobs(self.accepted));
         self.bar.tick();
     }
 
@@ -295,8 +295,10 @@ impl Sending<'_> {
                 problem => cut_short(problem, accepted, self.how_to_go_on()),
             });
         }
-        let verb = if self.submit.dry_run { "would be submitted" } else { "are submitted" };
-        let summary = format!("{accepted} jobs {verb}");
+        let summary = match self.submit.dry_run {
+            true => format!("Would submit {}", jobs(accepted)),
+            false => format!("Submitted {}", jobs(accepted)),
+        };
         match &self.output {
             None => output::say(&summary)?,
             Some(_) => eprintln!("{summary}"),
@@ -305,7 +307,7 @@ impl Sending<'_> {
             return Ok(());
         }
         Err(Problem::refused(
-            &format!("{wrong} lines are wrong and left out"),
+            &format!("{wrong} {} wrong and left out", if wrong == 1 { "line is" } else { "lines are" }),
             format!("mend them in place, then add what is missing: {}", self.how_to_go_on()),
         ))
     }
@@ -318,8 +320,10 @@ impl Sending<'_> {
 }
 
 fn cut_short(problem: Problem, accepted: u64, how_to_go_on: String) -> Problem {
-    let more =
-        format!("{accepted} jobs are submitted; to add what is missing, and nothing twice: {how_to_go_on}");
+    let more = format!(
+        "{} submitted so far; to add what is missing, and nothing twice: {how_to_go_on}",
+        jobs(accepted)
+    );
     let text = match problem.to_string() {
         text if text.is_empty() => format!("Interrupted\n  {more}"),
         text => format!("{text}\n  {more}"),

@@ -9,6 +9,7 @@ use crate::{
     target::{
         self,
         contexts::{Context as Saved, Contexts, LOCAL},
+        token,
     },
 };
 use clap::{Args, Subcommand};
@@ -29,8 +30,8 @@ pub(crate) enum Context {
   pass show forge/prod | queuectl context add prod https://hub.example.com --token-file -
   FORGE_TOKEN=... queuectl context add lab http://127.0.0.1:3000 --use
 
-The token is copied into a file that only you can read. It comes from --token-file or FORGE_TOKEN,
-never from the command line, which everybody on the machine can see.")]
+The token is copied into a file that only you can read. It comes from --token-file or FORGE_TOKEN, or is asked
+for on a terminal; never from the command line, which everybody on the machine can see.")]
     Add(Add),
     /// Choose the hub for all commands that name none; `local` is this folder again
     #[command(after_help = "Examples:
@@ -71,11 +72,13 @@ pub(crate) struct Add {
 
 #[derive(Debug, Args)]
 pub(crate) struct Named {
+    /// Which one
     name: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Rm {
+    /// Which one
     name: String,
     #[command(flatten)]
     caution: Caution,
@@ -120,7 +123,10 @@ async fn add(console: &Console, add: Add) -> Result<(), Problem> {
             "choose another name, or add --replace",
         ));
     }
-    let token = console.place.token()?;
+    let token = match console.place.token()? {
+        Some(token) => Some(token),
+        None => token::ask(&add.url)?,
+    };
     let ca_file = add.ca_file.map(std::path::absolute).transpose()?;
     let who = match add.no_check {
         true => None,

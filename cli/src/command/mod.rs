@@ -21,6 +21,7 @@ pub(crate) mod nodes;
 pub(crate) mod overview;
 pub(crate) mod queue;
 pub(crate) mod queues;
+pub(crate) mod sessions;
 pub(crate) mod shell;
 pub(crate) mod solvers;
 pub(crate) mod submit;
@@ -84,6 +85,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Problem> {
         Command::Jobs(command) => jobs::run(&console, command),
         Command::Submit(command) => console.hub(async |hub| submit::run(hub, command, format).await),
         Command::Batch(command) => console.hub(async |hub| batch::run(hub, command, format).await),
+        Command::Sessions(command) => console.hub(async |hub| sessions::run(hub, command, format).await),
         Command::Events(command) => console.hub(async |hub| events::run(hub, command, format).await),
     }
 }

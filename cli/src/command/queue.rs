@@ -20,11 +20,15 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
+    /// Which job
     #[arg(value_name = "JOB_ID")]
     id: String,
     /// Go on with what it writes, until it has ended
     #[arg(short, long)]
     follow: bool,
+    /// Only of this run; the first is 1
+    #[arg(long, value_name = "N", conflicts_with = "follow", value_parser = clap::value_parser!(u32).range(1..))]
+    attempt: Option<u32>,
 }
 
 pub(super) async fn status(backend: &dyn Backend, format: Option<Format>) -> Result<(), Problem> {
@@ -62,7 +66,13 @@ pub(super) async fn logs(
     if command.follow {
         return interruptible(follow(backend, &command.id, format)).await;
     }
-    let logs = backend.logs(&command.id).await?.ok_or_else(|| no_such_job(&command.id))?;
+    let logs = backend.logs(&command.id, command.attempt).await?.ok_or_else(|| no_such_job(&command.id))?;
+    if let (Some(attempt), true) = (command.attempt, logs.is_empty()) {
+        return Err(Problem::refused(
+            &format!("Job {} has no run {attempt}", command.id),
+            format!("`queuectl jobs show {}` lists its runs", command.id),
+        ));
+    }
     match format {
         None | Some(Format::Table) => {
             if logs.iter().all(|log| log.bytes.is_empty()) {

@@ -39,7 +39,7 @@ impl Happened {
 
 pub(crate) struct Events {
     hub: Hub,
-    path: String,
+    path: &'static str,
     query: Vec<(String, String)>,
     last_id: Option<String>,
     open: Option<(Response, Parser)>,
@@ -53,7 +53,7 @@ impl Events {
     pub(crate) fn new(hub: &Hub, query: Vec<(String, String)>, last_id: Option<String>) -> Self {
         Self {
             hub: hub.clone(),
-            path: "/api/events".to_owned(),
+            path: "/api/events",
             query,
             last_id,
             open: None,
@@ -61,6 +61,11 @@ impl Events {
             pause: PAUSE_FIRST,
             ever_open: false,
         }
+    }
+
+    /// The stream about jobs that anybody may read, and a producer with it: without machines and reasons.
+    pub(crate) fn public(hub: &Hub, query: Vec<(String, String)>) -> Self {
+        Self { path: "/api/jobs/events", ..Self::new(hub, query, None) }
     }
 
     /// What happens next. An error is one that waiting does not mend, or that was there from the beginning.
@@ -90,7 +95,7 @@ impl Events {
     }
 
     async fn connect(&mut self) -> Result<(), Problem> {
-        let mut call = self.hub.get(self.path.as_str()).last_event_id(self.last_id.as_deref());
+        let mut call = self.hub.get(self.path).last_event_id(self.last_id.as_deref());
         for (name, value) in &self.query {
             call = call.query(name, value);
         }

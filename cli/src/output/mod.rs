@@ -138,6 +138,11 @@ pub(crate) fn say(line: &str) -> io::Result<()> {
     writeln!(out, "{line}")
 }
 
+/// So many jobs, in words.
+pub(crate) fn jobs(n: u64) -> String {
+    if n == 1 { "1 job".to_owned() } else { format!("{n} jobs") }
+}
+
 /// Whether an answer should be a sentence rather than data.
 pub(crate) fn is_for_people(format: Option<Format>) -> bool {
     format.unwrap_or_else(default_format) == Format::Table

@@ -4,7 +4,7 @@ use crate::problem::Problem;
 use forge_agent::config::Token;
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, BufRead as _, Read as _, Write as _},
+    io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::Path,
 };
@@ -46,6 +46,20 @@ pub(crate) fn read(path: &Path) -> Result<Token, Problem> {
         ));
     }
     Ok(token)
+}
+
+/// Asks whoever sits at the terminal; what is typed is not shown. `None`: nobody does.
+pub(crate) fn ask(hub_url: &str) -> Result<Option<Token>, Problem> {
+    let terminal = console::Term::stderr();
+    if !io::stdin().is_terminal() || !terminal.is_term() {
+        return Ok(None);
+    }
+    eprint!("The token for {hub_url} (it is not shown): ");
+    let typed = terminal
+        .read_secure_line()
+        .map_err(|error| Problem::storage("The terminal cannot be read", error))?;
+    let token = Token::from(typed.as_str());
+    Ok(Some(token).filter(|token| !token.is_empty()))
 }
 
 /// Replaces the file as a whole; only its owner can read it, from the first moment on.

@@ -1,10 +1,10 @@
 //! What is done to jobs: to those that are named one by one, or to all that a filter finds.
 
-use super::filter::Which;
+use super::{super::interruptible, filter::Which};
 use crate::{
     backend::{Backend, Deed},
     confirm::Caution,
-    output::{self, Format, Record, Shape},
+    output::{self, Format, Record, Shape, jobs},
     problem::Problem,
     span::Moment,
 };
@@ -34,16 +34,15 @@ pub(crate) struct Chosen {
 
 #[derive(Debug, Args)]
 pub(crate) struct These {
-    #[command(flatten)]
-    chosen: Chosen,
+    // First: what comes after a group of options is shown under its heading.
     #[command(flatten)]
     caution: Caution,
+    #[command(flatten)]
+    chosen: Chosen,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Change {
-    #[command(flatten)]
-    chosen: Chosen,
     /// The highest comes first; from -32768 to 32767
     #[arg(long, allow_negative_numbers = true, value_name = "N")]
     priority: Option<i16>,
@@ -55,6 +54,8 @@ pub(crate) struct Change {
     to_queue: Option<QueueName>,
     #[command(flatten)]
     caution: Caution,
+    #[command(flatten)]
+    chosen: Chosen,
 }
 
 impl These {
@@ -190,17 +191,22 @@ impl Act<'_> {
         if self.caution.dry_run || found.matched == 0 {
             return report(&found, true, format);
         }
-        let plural = if found.matched == 1 { "job" } else { "jobs" };
-        self.caution.ask(&format!("{} {} {plural}{}", self.word, found.matched, such_as(&found)))?;
+        self.caution.ask(&format!("{} {}{}", self.word, jobs(found.matched), such_as(&found)))?;
         bulk.dry_run = false;
-        report(&backend.act_on_all(&bulk).await?, false, format)
+        let done = interruptible(backend.act_on_all(&bulk)).await.map_err(|problem| match problem {
+            Problem::Interrupted(_) => Problem::Interrupted(
+                "Interrupted\n  what is changed stays changed, and a hub goes on with the rest".to_owned(),
+            ),
+            other => other,
+        })?;
+        report(&done, false, format)
     }
 }
 
 fn counted(ids: &[String]) -> String {
     match ids {
         [id] => id.clone(),
-        ids => format!("{} jobs", ids.len()),
+        ids => jobs(ids.len() as u64),
     }
 }
 
@@ -214,13 +220,16 @@ fn report(answer: &BulkAnswer, dry_run: bool, format: Option<Format>) -> Result<
     if output::is_for_people(format) {
         let line = match (dry_run, answer.matched) {
             (_, 0) => "No job matches".to_owned(),
-            (true, n) => format!("{n} match{}; those in a fitting state would be changed", such_as(answer)),
+            (true, 1) => format!("1 job matches{}", such_as(answer)),
+            (true, n) => {
+                format!("{n} jobs match{}; those in a fitting state would be changed", such_as(answer))
+            }
             (false, n) => {
                 let skipped = match answer.skipped {
                     0 => String::new(),
-                    n => format!("; {n} were in a state that it does not fit"),
+                    n => format!("; {n} in a state that it does not fit"),
                 };
-                format!("{} of {n} jobs changed{skipped}", answer.changed)
+                format!("{} of {} changed{skipped}", answer.changed, jobs(n))
             }
         };
         return Ok(output::say(&line)?);

@@ -33,10 +33,10 @@ pub(crate) struct Which {
     /// Only jobs whose id begins with this, or whose type, tag or reason of failure contains it
     #[arg(short = 'q', long)]
     text: Option<String>,
-    /// Created since: a time, or a span such as 2h ago; with --worker, still at work then
+    /// Created since this time, or in this span until now, such as 2h; with --worker, at work since
     #[arg(long, value_name = "TIME")]
     since: Option<Moment>,
-    /// Created before; with --worker, begun before
+    /// Created before this time, or longer ago than this span; with --worker, begun before
     #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
 }

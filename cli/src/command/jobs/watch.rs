@@ -8,8 +8,8 @@ use crate::{
     problem::Problem,
 };
 use clap::Args;
-use forge_shared::{Job, JobId, Status, event::Event};
-use std::collections::BTreeMap;
+use forge_shared::{Job, JobId, Status, event::Event, request::Scope, response::Session};
+use std::collections::BTreeSet;
 
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
@@ -47,20 +47,24 @@ pub(crate) fn fate(job: &Job) -> Problem {
 
 /// Returns the jobs when all have ended.
 async fn watch(hub: &Hub, ids: &[JobId], printer: &mut Printer) -> Result<Vec<Job>, Problem> {
-    let mut waiting: BTreeMap<JobId, ()> = ids.iter().map(|id| (id.clone(), ())).collect();
+    let mut waiting: BTreeSet<JobId> = ids.iter().cloned().collect();
     let mut ended = Vec::new();
     // With one job the hub chooses; with several all events come and are chosen here.
-    let mut query = vec![("topics".to_owned(), "jobs".to_owned())];
+    let mut query = Vec::new();
     if let [id] = ids {
         query.push(("job_id".to_owned(), id.to_string()));
     }
-    let mut stream = Events::new(hub, query, None);
+    let who: Session = hub.get("/api/session").read().await?;
+    let mut stream = match who.scope {
+        Scope::Producer => Events::public(hub, query),
+        _ => Events::new(hub, query, None),
+    };
     loop {
         let happened = stream.next().await?;
         match &happened {
             // Looked at once the stream is open, so that no end falls between.
             Happened::Connected | Happened::Reset => {
-                for id in waiting.keys().cloned().collect::<Vec<_>>() {
+                for id in waiting.iter().cloned().collect::<Vec<_>>() {
                     let job = hub.job(id.as_str()).await?.ok_or_else(|| no_such_job(id.as_str()))?;
                     if job.status.is_terminal() {
                         waiting.remove(&id);
@@ -70,7 +74,7 @@ async fn watch(hub: &Hub, ids: &[JobId], printer: &mut Printer) -> Result<Vec<Jo
             }
             Happened::Event { id, .. } => {
                 let Some(event) = happened.read::<Event>() else { continue };
-                let Some(job) = event.job_id.clone().filter(|job| waiting.contains_key(job)) else {
+                let Some(job) = event.job_id.clone().filter(|job| waiting.contains(job)) else {
                     continue;
                 };
                 printer.event(id.as_deref(), &event)?;

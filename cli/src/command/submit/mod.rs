@@ -25,14 +25,6 @@ pub(crate) struct Submit {
     /// What kind of work it is; workers choose by it
     #[arg(value_name = "TYPE")]
     kind: JobType,
-    #[command(flatten)]
-    params: params::Params,
-    #[command(flatten)]
-    program: Program,
-    #[command(flatten)]
-    when: When,
-    #[command(flatten)]
-    tries: Tries,
     /// The job's id; one is made when left out
     #[arg(long)]
     id: Option<JobId>,
@@ -54,6 +46,14 @@ pub(crate) struct Submit {
     /// Wait no longer than this; the job goes on, and the exit code is 7
     #[arg(long, value_name = "SPAN", requires = "wait")]
     timeout: Option<Span>,
+    #[command(flatten)]
+    params: params::Params,
+    #[command(flatten)]
+    program: Program,
+    #[command(flatten)]
+    when: When,
+    #[command(flatten)]
+    tries: Tries,
 }
 
 #[derive(Debug, Args)]

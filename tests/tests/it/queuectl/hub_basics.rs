@@ -2,6 +2,7 @@
 
 use forge_tests::{
     agent::{Agent, AgentOptions},
+    between::tls::{Authority, TlsFront},
     hub::{Hub, SECRET},
     queuectl::{Queue, until},
 };
@@ -128,6 +129,11 @@ async fn contexts_are_checked_saved_and_forgotten() {
     let wrong = queue.run(&["context", "add", "prod", &url, "--token-file", "token"]);
     assert_eq!(wrong.code, 5, "a token that the hub does not know is not saved");
     queue.ask(&["context", "add", "prod", &url, "--token-file", "token", "--no-check"]);
+    let (_, other) = hub.token("producer").await;
+    let typed = queue.run_on_terminal(&["context", "add", "typed", &url], &format!("{other}\n"));
+    assert_eq!(typed.code, 0, "{}", typed.stdout);
+    assert!(typed.stdout.contains("it is not shown"), "{}", typed.stdout);
+    assert_eq!(fs::read_to_string(config.join("tokens/typed")).expect("the token").trim(), other);
 }
 
 #[tokio::test]
@@ -179,6 +185,39 @@ async fn problems_with_a_hub_have_their_words_and_exit_codes() {
     assert_eq!((page.code, page.stderr.is_empty()), (4, false), "{}", page.stderr);
     let argv = queue.run(&["--hub", &url, "--token", SECRET, "status"]);
     assert_eq!(argv.code, 2, "a token is never an argument");
+}
+
+// TLS is spoken by this process, while it waits for queuectl.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hub_with_a_certificate_of_its_own_is_trusted_by_file() {
+    let hub = Hub::new().await;
+    let authority = Authority::new("ours");
+    let front = TlsFront::start(&authority, "localhost", hub.address()).await;
+    let url = format!("https://localhost:{}", front.address().port());
+    let queue = Queue::new().env("FORGE_TOKEN", SECRET);
+    fs::write(queue.path("ca.pem"), &authority.pem).expect("write the certificate");
+    let unknown = queue.run(&["--hub", &url, "status"]);
+    assert_eq!((unknown.code, unknown.stderr.contains("HUB_CA_FILE")), (4, true), "{}", unknown.stderr);
+    queue.ask(&["context", "add", "safe", &url, "--ca-file", "ca.pem", "--use"]);
+    assert_eq!(queue.ask(&["status"])["pending"], 0);
+    let by_environment = Queue::of(&hub).env("HUB_URL", &url);
+    let ca_file = queue.path("ca.pem").display().to_string();
+    assert_eq!(by_environment.env("HUB_CA_FILE", &ca_file).count("pending"), 0);
+}
+
+#[tokio::test]
+async fn who_is_logged_in_is_listed_and_logged_out() {
+    let hub = Hub::new().await;
+    let queue = Queue::of(&hub);
+    hub.post("/api/session", json!({"token": SECRET})).await.expect(200);
+    let sessions = queue.ask(&["sessions", "list"]);
+    let id = sessions[0]["id"].as_str().expect("an id");
+    assert_eq!(sessions[0]["scope"], "admin");
+    assert_eq!(queue.run(&["sessions", "end", id]).code, 2, "it asks first");
+    assert_eq!(queue.ask(&["sessions", "end", id, "--dry-run"])["id"], id);
+    assert_eq!(queue.ask(&["sessions", "end", id, "--yes"]), json!({"ended": id}));
+    assert_eq!(queue.run(&["sessions", "end", id, "--yes"]).code, 1);
+    assert_eq!(queue.ask(&["sessions", "list"]), json!([]));
 }
 
 #[tokio::test]

@@ -116,6 +116,29 @@ async fn jobs_are_watched_until_all_have_ended() {
 }
 
 #[tokio::test]
+async fn a_producer_watches_its_jobs_and_reasons_do_not_speak_to_the_terminal() {
+    let hub = Hub::new().await;
+    let (_, producer) = hub.token("producer").await;
+    let queue = Queue::of(&hub).env("FORGE_TOKEN", &producer);
+    queue.ask(&["submit", "t", "--id", "a", "--max-attempts", "1"]);
+    let mut watching = queue.follow(&["jobs", "watch", "a"]);
+    while hub.get("/api/health").await.json()["clients"] != 1 {}
+    let lease = hub.claim("w1").await;
+    assert_eq!(event(&watching.line())["event"], "job:assigned");
+    let failure = json!({"worker_id": "w1", "lease_id": lease["lease_id"], "reason": "\u{1b}[31mred"});
+    hub.post("/api/jobs/a/fail", failure).await.expect(200);
+    let said = watching.end();
+    assert_eq!((said.code, said.stderr.contains('\u{1b}')), (6, false), "{}", said.stderr);
+    assert!(said.stderr.contains(r"\u{1b}[31mred"), "{}", said.stderr);
+    assert_eq!(queue.run(&["events"]).code, 5, "everything is for viewers");
+    assert_eq!(
+        queue.run(&["jobs", "retry", "--all", "--dry-run"]).code,
+        5,
+        "and many at once for administrators"
+    );
+}
+
+#[tokio::test]
 async fn a_log_is_followed_through_its_runs_to_the_end_of_the_job() {
     let hub = Hub::new().await;
     let _agent = Agent::start(&hub, AgentOptions::default().env("WORKER_ALLOW_COMMANDS", "true"));
@@ -138,6 +161,8 @@ async fn a_log_is_followed_through_its_runs_to_the_end_of_the_job() {
     let said = following.end();
     assert_eq!((said.code, said.stdout.as_str(), said.stderr.as_str()), (0, "over\n", ""));
     assert_eq!(queue.run(&["logs", "a"]).stdout, "==> run 1 <==\nbegun\nover\n==> run 2 <==\nbegun\nover\n");
+    assert_eq!(queue.run(&["logs", "a", "--attempt", "2"]).stdout, "begun\nover\n");
+    assert_eq!(queue.run(&["logs", "a", "--attempt", "3"]).code, 1);
     let pieces = queue.run(&["logs", "-f", "a", "-o", "jsonl"]);
     assert!(pieces.stdout.lines().map(event).all(|piece| piece["attempt"].is_u64()), "{}", pieces.stdout);
 }

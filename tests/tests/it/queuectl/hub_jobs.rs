@@ -155,16 +155,9 @@ fn jobs_of_a_folder_are_acted_on_in_the_same_way() {
 /// On a terminal the question can be answered.
 #[test]
 fn a_question_is_asked_and_answered_on_a_terminal() {
-    const TERMINAL: &str = "import os, pty, sys
-code = pty.spawn(sys.argv[1:])
-sys.exit(os.waitstatus_to_exitcode(code))";
     let queue = Queue::new();
     queue.enqueue(&json!({"id": "a", "command": "true"}));
-    let answer = |text: &str| {
-        let ctl = forge_tests::binary::queuectl();
-        let words = ["-c", TERMINAL, ctl.to_str().expect("a path"), "jobs", "kill", "a"];
-        queue.run_program_with("python3", &words, text)
-    };
+    let answer = |text: &str| queue.run_on_terminal(&["jobs", "kill", "a"], text);
     let no = answer("n\n");
     assert_eq!((no.code, no.stdout.contains("Kill a? [y/N]")), (1, true), "{no:?}");
     assert!(no.stdout.contains("Nothing was done"), "{no:?}");

@@ -162,11 +162,7 @@ async fn wrong_lines_are_told_by_number_and_cost_no_other() {
     for number in [4, 5, 6, 7] {
         assert!(said.stderr.contains(&format!("Line {number} is not submitted")), "{}", said.stderr);
     }
-    assert!(
-        said.stderr.contains("3 jobs are submitted") && said.stderr.contains("--batch b"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("Submitted 3 jobs") && said.stderr.contains("--batch b"), "{}", said.stderr);
     let told: Vec<Value> =
         said.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(told.iter().filter(|line| line["id"].is_string()).count(), 3);
@@ -189,6 +185,18 @@ async fn wrong_lines_are_told_by_number_and_cost_no_other() {
         !piped.stderr.contains('\u{1b}') && !piped.stderr.contains('\r'),
         "no bar where there is no terminal"
     );
+}
+
+#[tokio::test]
+async fn a_terminal_has_a_bar_that_is_gone_in_the_end() {
+    let hub = Hub::new().await;
+    let queue = Queue::of(&hub);
+    jobs_file(&queue, "jobs", 2_000);
+    let said = queue.run_on_terminal(&["batch", "submit", "jobs"], "");
+    assert_eq!(said.code, 0, "{}", said.stdout);
+    assert!(said.stdout.contains("1000 jobs") && said.stdout.contains("left"), "{:?}", said.stdout);
+    let last = said.stdout.rsplit('\r').find(|line| !line.trim().is_empty());
+    assert!(last.is_some_and(|line| line.ends_with("Submitted 2000 jobs")), "{:?}", said.stdout);
 }
 
 #[tokio::test]
