@@ -3,8 +3,10 @@
 
 use crate::{
     command::{
-        batch::Batch, config::Config, context::Context, dlq::Dlq, enqueue::Enqueue, events::Events,
-        jobs::Jobs, queue::List, queue::Logs, sessions::Sessions, submit::Submit, worker::Worker,
+        batch::Batch, bench::Bench, config::Config, context::Context, dlq::Dlq, enqueue::Enqueue,
+        events::Events, jobs::Jobs, nodes::Nodes, overview::Audit, queue::List, queue::Logs, queues::Queues,
+        sessions::Sessions, shell::Completions, shell::Man, solvers::Solvers, submit::Submit, tokens::Tokens,
+        worker::Worker, workers::Workers,
     },
     output::Format,
     problem::EXIT_CODES,
@@ -132,6 +134,93 @@ when it had not ended within --timeout.")]
   queuectl context list"
     )]
     Context(Context),
+    /// Look at a hub's queues
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  queuectl queues list"
+    )]
+    Queues(Queues),
+    /// Look after those who take jobs from a hub
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  queuectl workers list
+  queuectl workers drain rack-3"
+    )]
+    Workers(Workers),
+    /// Look at a hub's machines and their load
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  queuectl nodes list
+  queuectl nodes history rack-3 --range 24h"
+    )]
+    Nodes(Nodes),
+    /// Keep programs for jobs on a hub
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  queuectl solvers push ./render
+  queuectl solvers list"
+    )]
+    Solvers(Solvers),
+    /// Make tokens and take them back
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  queuectl tokens create ci --scope producer
+  queuectl tokens list"
+    )]
+    Tokens(Tokens),
+    /// Show a hub at a glance: machines, jobs, queues, what ended
+    #[command(after_help = "Examples:
+  queuectl overview
+  queuectl overview -o json | jq .minutes")]
+    Overview,
+    /// Show a hub's version, sizes, how long it keeps things, and limits
+    #[command(after_help = "Examples:
+  queuectl settings")]
+    Settings,
+    /// Read who did what to a hub, newest first
+    #[command(after_help = "Examples:
+  queuectl audit
+  queuectl audit -n 0 -o csv > audit.csv")]
+    Audit(Audit),
+    /// Find what is wrong between you and the queue, and what to do about it
+    #[command(after_help = "Examples:
+  queuectl doctor
+  queuectl --context prod doctor -o json
+
+Exit code 1 when there is a problem; warnings are none.")]
+    Doctor,
+    /// Measure a hub from here, with jobs of its own that are removed again
+    #[command(after_help = "Examples:
+  queuectl bench
+  queuectl bench --quick -o json
+
+It needs an administrator's token, or leaves out what the token may not do. Jobs of others are not touched; a
+hub that is busy with them is slower for both.")]
+    Bench(Bench),
+    /// Watch a hub on the whole screen: machines, queues, jobs and throughput, live
+    #[command(after_help = "Examples:
+  queuectl top
+  queuectl --context prod top
+
+Keys: ? shows them all, q quits. Nothing is cancelled without a question.")]
+    Top,
+    /// Print a script that lets a shell complete commands and options
+    #[command(after_help = "Examples:
+  queuectl completions bash > ~/.local/share/bash-completion/completions/queuectl
+  queuectl completions zsh > ~/.zfunc/_queuectl
+  queuectl completions fish > ~/.config/fish/completions/queuectl.fish")]
+    Completions(Completions),
+    /// Print a manual page, or write all of them to a folder
+    #[command(after_help = "Examples:
+  queuectl man | man -l -
+  queuectl man worker start | man -l -
+  queuectl man --dir ~/.local/share/man/man1")]
+    Man(Man),
 }
 
 #[derive(Debug, Args)]

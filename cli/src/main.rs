@@ -10,6 +10,7 @@ mod output;
 mod problem;
 mod span;
 mod target;
+mod top;
 
 use clap::Parser as _;
 use std::process::ExitCode;

@@ -112,6 +112,11 @@ pub(crate) fn spoken(ms: i64) -> String {
     if parts.is_empty() { "0s".to_owned() } else { parts.join(" ") }
 }
 
+/// How long something has been so: whole seconds, for what grows while it is read.
+pub(crate) fn age(ms: i64) -> String {
+    spoken(ms / 1_000 * 1_000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

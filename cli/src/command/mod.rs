@@ -9,16 +9,25 @@
 //! and asks it first.
 
 pub(crate) mod batch;
+pub(crate) mod bench;
 pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod dlq;
+mod doctor;
 pub(crate) mod enqueue;
 pub(crate) mod events;
 pub(crate) mod jobs;
+pub(crate) mod nodes;
+pub(crate) mod overview;
 pub(crate) mod queue;
+pub(crate) mod queues;
 pub(crate) mod sessions;
+pub(crate) mod shell;
+pub(crate) mod solvers;
 pub(crate) mod submit;
+pub(crate) mod tokens;
 pub(crate) mod worker;
+pub(crate) mod workers;
 
 use crate::{
     args::{Arguments, Command},
@@ -60,6 +69,19 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Problem> {
         }
         Command::Dlq(command) => console.backend(async |backend| dlq::run(backend, command, format).await),
         Command::Logs(logs) => console.backend(async |backend| queue::logs(backend, &logs, format).await),
+        Command::Queues(command) => console.hub(async |hub| queues::run(hub, command, format).await),
+        Command::Workers(command) => console.hub(async |hub| workers::run(hub, command, format).await),
+        Command::Nodes(command) => console.hub(async |hub| nodes::run(hub, command, format).await),
+        Command::Solvers(command) => console.hub(async |hub| solvers::run(hub, command, format).await),
+        Command::Tokens(command) => console.hub(async |hub| tokens::run(hub, command, format).await),
+        Command::Overview => console.hub(async |hub| overview::run(hub, format).await),
+        Command::Settings => console.hub(async |hub| overview::settings(hub, format).await),
+        Command::Audit(command) => console.hub(async |hub| overview::audit(hub, command, format).await),
+        Command::Doctor => doctor::run(&console),
+        Command::Bench(command) => console.hub(async |hub| bench::run(hub, &command, format).await),
+        Command::Top => console.hub(crate::top::run),
+        Command::Completions(wanted) => shell::completions(&wanted),
+        Command::Man(wanted) => shell::man(&wanted),
         Command::Jobs(command) => jobs::run(&console, command),
         Command::Submit(command) => console.hub(async |hub| submit::run(hub, command, format).await),
         Command::Batch(command) => console.hub(async |hub| batch::run(hub, command, format).await),
@@ -126,7 +148,6 @@ impl Console {
 }
 
 /// Prints at most so many records of a long list, page by page.
-#[expect(dead_code, reason = "used by the next commands")]
 async fn print_listing<T: DeserializeOwned>(
     mut listing: Listing<'_, T>,
     most: u64,

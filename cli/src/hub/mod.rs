@@ -7,3 +7,4 @@ mod sse;
 
 pub(crate) use client::{Failure, Hub, Listing};
 pub(crate) use events::{Events, Happened};
+pub(crate) use solver::Pushed;

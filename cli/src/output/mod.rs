@@ -4,8 +4,10 @@
 mod csv;
 mod json;
 mod table;
+pub(crate) mod text;
+pub(crate) mod tone;
 
-pub(crate) use table::visible;
+pub(crate) use text::visible;
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Value, value::RawValue};
@@ -61,7 +63,7 @@ pub(crate) trait Output: Send {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) fields: &'static [&'static str],
-    /// What a table has room for; a line that is too long for the terminal is cut.
+    /// What a table has room for; what is too long for the terminal is cut.
     pub(crate) columns: &'static [&'static str],
 }
 
@@ -73,7 +75,7 @@ impl Shape {
 pub(crate) fn to_stdout(format: Option<Format>, shape: Shape) -> Box<dyn Output> {
     let out = BufWriter::new(io::stdout());
     match format.unwrap_or_else(default_format) {
-        Format::Table => Box::new(table::Table::new(out, shape.columns, table::terminal_width())),
+        Format::Table => Box::new(table::Table::new(out, shape.columns, table::Screen::of_stdout())),
         Format::Json => Box::new(json::Json::new(out)),
         Format::Jsonl => Box::new(json::Lines::new(out)),
         Format::Csv => Box::new(csv::Csv::new(out, shape.fields)),

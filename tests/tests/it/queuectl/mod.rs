@@ -1,7 +1,9 @@
 //! `queuectl` on a queue in a folder, and with a hub.
 
+mod completions;
 mod crashes;
 mod errors;
+mod fleet;
 mod hub_basics;
 mod hub_events;
 mod hub_jobs;
@@ -9,4 +11,5 @@ mod hub_snapshots;
 mod hub_submit;
 mod sharing;
 mod snapshots;
+mod top;
 mod walks;
