@@ -14,7 +14,7 @@ BINARIES := forge-hub forge-agent queuectl
 FAULTS := fault-ack-early fault-no-fencing fault-sync-normal
 # What tests use beyond the build: a program and the Debian package that has it.
 TEST_TOOLS := strace:strace python3:python3 perl:perl ip:iproute2 prlimit:util-linux setsid:util-linux mount:mount \
-  chromium:chromium
+  chromium:chromium curl:curl jq:jq
 NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 # Long or timing-sensitive tests, which prove nothing about coverage and would be slow under it.
 HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order|agent::floods|queuectl::sharing)::/)

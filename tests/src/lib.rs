@@ -9,6 +9,7 @@ pub mod between;
 pub mod binary;
 pub mod cable;
 pub mod disk;
+pub mod examples;
 pub mod history;
 pub mod hub;
 pub mod load;

@@ -5,6 +5,7 @@ mod api;
 mod bad_input;
 mod controls;
 mod crash;
+mod docs;
 mod hostile;
 mod overview;
 mod process;
