@@ -19,7 +19,7 @@ NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 # Long or timing-sensitive tests, which prove nothing about coverage and would be slow under it.
 HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order|agent::floods|queuectl::sharing)::/)
 
-.PHONY: help up test lint unit faults browser screenshots web generated bench soak coverage fmt clean cargo tools
+.PHONY: help up test lint unit faults browser screenshots web generated bench soak record coverage fmt clean cargo tools
 
 help:
 	@echo 'make up         build hub and agent, start both on this machine (port $(PORT)), run a sample job'
@@ -28,6 +28,7 @@ help:
 	@echo 'make screenshots take the pictures in docs/screenshots anew'
 	@echo 'make bench      print speed and size figures (BENCH="--quick" for a minute of them)'
 	@echo 'make soak       kill the hub under load for DURATION=$(DURATION) seconds'
+	@echo 'make record     record what agent and hub of this version say, for the tests of later versions'
 	@echo 'make coverage   print line coverage; engine and store must have 90 %'
 	@echo 'make fmt        format the code'
 	@echo 'make clean      remove what was built (not the data in $(DATA))'
@@ -116,6 +117,11 @@ bench: cargo
 soak: cargo
 	cargo build --release -p forge-hub --bin forge-hub
 	DURATION=$(DURATION) cargo test --release -p forge-tests --test it -- --ignored --exact --nocapture crash::soak
+
+# What agent and hub of this version say to each other, for the tests of later versions.
+record: cargo
+	$(BUILD)
+	cargo test -p forge-tests --test it -- --ignored --exact --nocapture versions::record_this_version
 
 coverage: cargo
 	@HEAVY='$(HEAVY)' scripts/coverage

@@ -16,6 +16,7 @@ pub mod load;
 pub mod proc;
 pub mod queuectl;
 pub mod raw;
+pub mod recording;
 pub mod sse;
 pub mod trace;
 pub mod turn;

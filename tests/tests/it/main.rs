@@ -13,3 +13,4 @@ mod queuectl;
 mod secrets;
 mod sync_order;
 mod tokens;
+mod versions;
