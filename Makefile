@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 PORT ?= 3000
 DATA := .forge
-# How long `make soak` kills and loads, in seconds.
+# How long `make soak` loads, kills and cuts off, in seconds.
 DURATION ?= 600
 BENCH ?=
 BINARIES := forge-hub forge-agent queuectl
@@ -27,7 +27,7 @@ help:
 	@echo 'make browser    only the tests of the dashboard in a real browser'
 	@echo 'make screenshots take the pictures in docs/screenshots anew'
 	@echo 'make bench      print speed and size figures (BENCH="--quick" for a minute of them)'
-	@echo 'make soak       kill the hub under load for DURATION=$(DURATION) seconds'
+	@echo 'make soak       load, kill and cut off a small fleet for DURATION=$(DURATION) seconds, and watch its memory'
 	@echo 'make record     record what agent and hub of this version say, for the tests of later versions'
 	@echo 'make coverage   print line coverage; engine and store must have 90 %'
 	@echo 'make fmt        format the code'
@@ -114,9 +114,12 @@ bench: cargo
 	@cargo build --release -p forge-hub -p forge-agent -p forge-cli -p forge-bench
 	@target/release/forge-bench $(BENCH)
 
+# A hub and two agents that are killed, cut off and loaded; then ten thousand jobs by sixteen processes on one file.
 soak: cargo
-	cargo build --release -p forge-hub --bin forge-hub
-	DURATION=$(DURATION) cargo test --release -p forge-tests --test it -- --ignored --exact --nocapture crash::soak
+	cargo build --release --workspace $(addprefix --bin ,$(BINARIES))
+	DURATION=$(DURATION) cargo test --release --workspace --test it -- --ignored --exact --nocapture --test-threads 1 \
+	  soak::fleet_keeps_its_promises_for_as_long_as_it_is_told \
+	  queuectl::sharing::each_of_ten_thousand_jobs_runs_exactly_once
 
 # What agent and hub of this version say to each other, for the tests of later versions.
 record: cargo

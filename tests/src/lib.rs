@@ -17,6 +17,7 @@ pub mod proc;
 pub mod queuectl;
 pub mod raw;
 pub mod recording;
+pub mod soak;
 pub mod sse;
 pub mod trace;
 pub mod turn;

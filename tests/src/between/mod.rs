@@ -3,6 +3,7 @@
 
 pub mod front;
 pub mod http;
+pub mod line;
 pub mod origin;
 pub mod proxy;
 pub mod recorded_hub;

@@ -11,6 +11,7 @@ mod overview;
 mod process;
 mod queuectl;
 mod secrets;
+mod soak;
 mod sync_order;
 mod tokens;
 mod versions;

@@ -8,8 +8,9 @@ use forge_tests::{
         recorded_hub::{Change, RecordedHub},
         recorder::Recorder,
     },
-    hub::{Hub, Options},
+    hub::Hub,
     recording::{self, Entry, replay::replay},
+    turn,
 };
 use serde_json::{Value, json};
 use std::{fs, path::Path};
@@ -113,7 +114,7 @@ async fn record_this_version() {
 #[tokio::test]
 async fn recorded_agents_work_with_this_hub() {
     for (name, recording) in recording::all() {
-        let mut hub = Hub::start(Options::default()).await;
+        let mut hub = Hub::new().await;
         let (_, token) = hub.token("worker").await;
         let stumbles = replay(&mut hub, &token, &recording).await;
         assert!(stumbles.is_empty(), "{name}:\n{}", stumbles.join("\n"));
@@ -139,6 +140,7 @@ async fn recorded_agents_work_with_this_hub() {
 
 /// The present agent lives through what the recorded one did.
 async fn agent_works_with_the_recorded_hub(change: Change) {
+    let _turn = turn::shared().await;
     for (_name, recording) in recording::all() {
         let mut hub = RecordedHub::start(&recording, change).await;
         let mut agent = Agent::start_at(&hub.url(), options());
