@@ -6,6 +6,8 @@ mod command;
 mod local;
 mod output;
 mod problem;
+#[cfg(test)]
+mod settings_page;
 
 use clap::Parser as _;
 use std::process::ExitCode;
