@@ -124,7 +124,7 @@ soak: cargo
 # What agent and hub of this version say to each other, for the tests of later versions.
 record: cargo
 	$(BUILD)
-	cargo test -p forge-tests --test it -- --ignored --exact --nocapture versions::record_this_version
+	cargo test --workspace --test it -- --ignored --exact --nocapture versions::record_this_version
 
 coverage: cargo
 	@HEAVY='$(HEAVY)' scripts/coverage
