@@ -33,12 +33,22 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == "__supervise") {
         supervise::main();
     }
+    hide_from_solvers();
     match start() {
         Ok(code) => code,
         Err(error) => {
             eprintln!("forge-agent: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Solvers run under the same account, which may read its own processes' environment and memory: the
+/// token is in there. The system keeps them out of a process that says it is not to be dumped.
+fn hide_from_solvers() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = nix::sys::prctl::set_dumpable(false) {
+        eprintln!("forge-agent: jobs of this machine could read its token: {error}");
     }
 }
 
