@@ -1,7 +1,7 @@
 //! Agents and hubs of neighbouring versions work together: what they said to each other is recorded in
 //! `tests/recordings`, and played to the present ones. `make record` records the present version.
 
-use crate::agent::{end_of, hub_on_a_fixed_port, upload};
+use crate::agent::{end_of, upload};
 use forge_tests::{
     agent::{Agent, AgentOptions, until_exists},
     between::{
@@ -43,7 +43,7 @@ fn options() -> AgentOptions {
 /// Everything that agents say: registering, metrics singly and together, claims, beginning, log, progress, a result, a failure,
 /// heartbeats, what waited in the outbox for the agent's and the hub's return, and giving back.
 async fn record() -> Vec<Entry> {
-    let mut hub = hub_on_a_fixed_port().await;
+    let mut hub = Hub::on_a_fixed_port().await;
     let recorder = Recorder::start(hub.address()).await;
     let (_, token) = hub.token("worker").await;
     let checksum = upload(&hub, PROGRAM).await;
