@@ -257,6 +257,27 @@ pub struct Health {
     pub nodes: u64,
     pub version: String,
     pub uptime_ms: i64,
+    /// `degraded` while there are problems: the hub answers, but cannot do all that it should.
+    pub status: HealthStatus,
+    pub problems: Vec<Problem>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HealthStatus {
+    Ok,
+    Degraded,
+}
+
+/// Something about the hub that needs a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Problem {
+    /// A word for programs, such as `disk_full`.
+    pub code: String,
+    /// What it is and what to do about it.
+    pub message: String,
+    /// Since when, in ms since 1970.
+    pub since: i64,
 }
 
 /// What a hub is and how it is set up. Sizes are bytes, spans of time milliseconds.

@@ -13,6 +13,7 @@ pub mod examples;
 pub mod history;
 pub mod hub;
 pub mod load;
+pub mod operate;
 pub mod proc;
 pub mod queuectl;
 pub mod raw;

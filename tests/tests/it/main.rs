@@ -2,15 +2,18 @@
 
 mod agent;
 mod api;
+mod backup;
 mod bad_input;
 mod controls;
 mod crash;
+mod disk_full;
 mod docs;
 mod hostile;
 mod overview;
 mod process;
 mod queuectl;
 mod secrets;
+mod secure;
 mod soak;
 mod sync_order;
 mod tokens;

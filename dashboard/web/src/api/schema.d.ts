@@ -82,7 +82,8 @@ export interface paths {
         /**
          * Watch everything
          * @description One stream for all topics. Job and worker events have ids and can be resumed; `node` messages
-         *     carry a machine's newest state and `log` messages a piece of a job's log, both without ids.
+         *     carry a machine as the fleet shows it, but without its history, first all and then those that change, and `log` messages a
+         *     piece of a job's log, both without ids.
          */
         get: operations["events"];
         put?: never;
@@ -138,7 +139,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Is the hub up? */
+        /**
+         * Is the hub up?
+         * @description Always 200 while it answers, so that nobody restarts a hub that a restart would not mend. `status`
+         *     and `problems` tell what needs a person: a full disk, a failed backup, a bad certificate.
+         */
         get: operations["health"];
         put?: never;
         post?: never;
@@ -195,7 +200,7 @@ export interface paths {
         };
         /**
          * List jobs
-         * @description Newest first. The header `X-Next-Cursor` names the next page, if there is one; a page may end
+         * @description Newest first, unless `sort` says otherwise. The header `X-Next-Cursor` names the next page, if there is one; a page may end
          *     before `limit` when its params and results are large.
          */
         get: operations["list_jobs"];
@@ -1320,10 +1325,15 @@ export interface components {
             /** Format: int64 */
             nodes: number;
             ok: boolean;
+            problems: components["schemas"]["Problem"][];
+            /** @description `degraded` while there are problems: the hub answers, but cannot do all that it should. */
+            status: components["schemas"]["HealthStatus"];
             /** Format: int64 */
             uptime_ms: number;
             version: string;
         };
+        /** @enum {string} */
+        HealthStatus: "ok" | "degraded";
         /** @description Who speaks for a lease: the lease itself, or at least the worker. */
         Heartbeat: {
             lease_id?: string | null;
@@ -1753,6 +1763,18 @@ export interface components {
          * @enum {string}
          */
         Phase: "preparing" | "running" | "reporting";
+        /** @description Something about the hub that needs a person. */
+        Problem: {
+            /** @description A word for programs, such as `disk_full`. */
+            code: string;
+            /** @description What it is and what to do about it. */
+            message: string;
+            /**
+             * Format: int64
+             * @description Since when, in ms since 1970.
+             */
+            since: number;
+        };
         Progress: {
             /** Format: int64 */
             at: number;
@@ -2205,7 +2227,10 @@ export interface operations {
     };
     fleet: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How many of the newest snapshots to show of each, at most 60; 60 when left out. */
+                history?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -2219,6 +2244,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Node"][];
+                };
+            };
+            /** @description The parameter is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description No valid token */
@@ -2473,6 +2507,11 @@ export interface operations {
                 /** @description 50 when left out, at most 1,000. */
                 limit?: number;
                 offset?: number;
+                /**
+                 * @description `due`: those that are due soonest first, for the views `scheduled` and `retrying`. `newest`: newest
+                 *     first, also when left out.
+                 */
+                sort?: "newest" | "due";
                 /** @description From the header `X-Next-Cursor` of the page before. */
                 cursor?: string;
             };

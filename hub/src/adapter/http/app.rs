@@ -24,6 +24,7 @@ use crate::{
     background::{operations::Operations, retention::Keep},
     fleet::Fleet,
     hub::Hub,
+    problems::Problems,
     solvers::Solvers,
     store::Store,
 };
@@ -44,6 +45,8 @@ pub struct App {
     pub started: Instant,
     /// Whether job events may be watched without a token.
     pub public_events: bool,
+    /// What is wrong right now.
+    pub problems: Arc<Problems>,
     /// How long things are kept, to be shown.
     pub keep: Keep,
     /// Silence on a stream after which a comment is sent.
@@ -75,6 +78,7 @@ impl App {
             stop,
             started: Instant::now(),
             public_events: true,
+            problems: Arc::default(),
             keep: Keep::default(),
             keep_alive: KEEP_ALIVE,
             body_idle: Duration::from_secs(10),
