@@ -11,7 +11,7 @@ default; the agent also reads a TOML file, which is above defaults only. `--help
 
 fn page() -> String {
     let mut page = BEGINNING.to_owned();
-    describe(&mut page, &forge_hub::config::Config::command(), "forge-hub", &[]);
+    describe(&mut page, &forge_hub::cli::Cli::command(), "forge-hub", &[]);
     describe(&mut page, &forge_agent::config::Config::command(), "forge-agent", &[]);
     describe(&mut page, &crate::args::Arguments::command(), "queuectl", &[]);
     page += "\nEvery command has `--help`. What new jobs of `queuectl` begin with is in `config.json` of their folder: [queuectl.md](queuectl.md).\n";
@@ -99,7 +99,7 @@ fn the_settings_in_docs_are_up_to_date() {
 #[test]
 fn every_setting_of_every_program_is_there() {
     let page = page();
-    for command in [forge_hub::config::Config::command(), forge_agent::config::Config::command()] {
+    for command in [forge_hub::cli::Cli::command(), forge_agent::config::Config::command()] {
         for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
             if let (Some(flag), Some(name)) = (argument.get_long(), argument.get_env()) {
                 let row = format!("| `--{flag}` | `{}` |", name.to_string_lossy());
