@@ -7,6 +7,7 @@ mod bad_input;
 mod controls;
 mod crash;
 mod disk_full;
+mod doctor;
 mod hostile;
 mod overview;
 mod process;
