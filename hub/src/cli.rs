@@ -27,6 +27,12 @@ pub enum Command {
     Backup(Backup),
     /// Put a backup in place, checked first, on a stopped hub
     Restore(Restore),
+    /// Find what stands between this hub and a good start; every finding says what to do
+    Doctor,
+    /// Read all of the database, also while the hub runs, and say whether it is sound
+    Check(Check),
+    /// Write the database of a stopped hub anew, without the room that removed jobs left
+    Vacuum,
     /// Ask the hub on this machine whether it is well, for health checks
     Health,
 }
@@ -42,6 +48,13 @@ pub struct Backup {
     /// backup then has the hub
     #[arg(long)]
     pub with_secret: bool,
+}
+
+#[derive(Args)]
+pub struct Check {
+    /// Check this backup instead: every checksum, and the databases in it
+    #[arg(value_name = "BACKUP")]
+    pub backup: Option<PathBuf>,
 }
 
 #[derive(Args)]

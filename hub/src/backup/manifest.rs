@@ -110,18 +110,27 @@ impl Entry {
 
     /// Copies the file out of the backup, checking it on the way.
     pub(super) fn extract(&self, folder: &Path, to: &Path) -> anyhow::Result<()> {
+        let mut target = private_file(to).with_context(|| format!("cannot make {}", to.display()))?;
+        self.check(folder, &mut target)?;
+        target.sync_all()?;
+        Ok(())
+    }
+
+    pub(super) fn verify(&self, folder: &Path) -> anyhow::Result<()> {
+        self.check(folder, &mut io::sink())
+    }
+
+    fn check(&self, folder: &Path, target: &mut impl io::Write) -> anyhow::Result<()> {
         let from = folder.join(&self.path);
         let shown = from.display();
         let mut source = File::open(&from)
             .with_context(|| format!("{shown} is missing from the backup; use another backup"))?;
-        let mut target = private_file(to).with_context(|| format!("cannot make {}", to.display()))?;
         let (bytes, sha256) =
-            transfer(&mut source, &mut target).with_context(|| format!("cannot copy {shown}"))?;
+            transfer(&mut source, target).with_context(|| format!("cannot copy {shown}"))?;
         ensure!(
             bytes == self.bytes && sha256 == self.sha256,
             "{shown} is damaged: its checksum is not the one in the manifest; use another backup"
         );
-        target.sync_all()?;
         Ok(())
     }
 }

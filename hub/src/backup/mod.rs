@@ -10,7 +10,7 @@ mod restore;
 pub use keep::{newest, rotate};
 pub use make::{Made, Order, make};
 pub use manifest::{Entry, Manifest};
-pub use restore::{Restored, restore};
+pub use restore::{Restored, restore, verify};
 
 use std::{
     fs::{self, DirBuilder, File},

@@ -5,7 +5,8 @@ use crate::{
     secret, solvers,
     store::sqlite::{
         self,
-        copy::{self, Depth, Kind},
+        copy::{self, Kind},
+        inspect::{self, Depth},
         side,
     },
 };
@@ -74,14 +75,28 @@ fn extract(manifest: &Manifest, backup: &Path, staged: &Path) -> anyhow::Result<
         }
         entry.extract(backup, &target)?;
     }
+    check_databases(manifest, backup, staged)
+}
+
+fn check_databases(manifest: &Manifest, backup: &Path, folder: &Path) -> anyhow::Result<()> {
     for (name, kind) in [(DATABASE, Kind::Jobs), (SIDE, Kind::Side)] {
         if manifest.has(name) {
-            copy::check(&staged.join(name), kind, Depth::Full).with_context(|| {
+            inspect::check(&folder.join(name), kind, Depth::Full).with_context(|| {
                 format!("{} is not sound; use another backup", backup.join(name).display())
             })?;
         }
     }
     Ok(())
+}
+
+/// Looks at every byte of a backup without restoring it.
+pub fn verify(backup: &Path) -> anyhow::Result<Manifest> {
+    let manifest = Manifest::read(backup)?;
+    for entry in &manifest.files {
+        entry.verify(backup)?;
+    }
+    check_databases(&manifest, backup, backup)?;
+    Ok(manifest)
 }
 
 /// Solvers lie on shelves by the beginning of their names.
@@ -96,8 +111,10 @@ fn settle(manifest: &Manifest, staged: &Path, database: &Path) -> anyhow::Result
     }
     if staged.join(SOLVERS).exists() {
         let place = solvers::folder_beside(database);
-        // An empty one may be there, and only an empty one can be replaced.
-        let _ = fs::remove_dir(place.join("incoming"));
+        // One without a solver may be there; one with any was moved aside.
+        if place.exists() {
+            fs::remove_dir_all(&place)?;
+        }
         fs::rename(staged.join(SOLVERS), place)?;
     }
     let place = secret::admin_secret_path(database);

@@ -2,6 +2,8 @@
 //! and what comes next; an error says what to do.
 
 mod backup;
+mod doctor;
+mod upkeep;
 
 use crate::{cli::Command, config::Config, probe};
 
@@ -10,6 +12,9 @@ pub fn run(command: &Command, config: &Config) -> anyhow::Result<bool> {
     match command {
         Command::Backup(options) => backup::backup(config, options).map(|()| true),
         Command::Restore(options) => backup::restore(config, options).map(|()| true),
+        Command::Doctor => Ok(doctor::doctor(config)),
+        Command::Check(options) => upkeep::check(config, options),
+        Command::Vacuum => upkeep::vacuum(config).map(|()| true),
         Command::Health => probe::ask(config).map(|answer| {
             println!("{answer}");
             true

@@ -3,13 +3,18 @@
 
 use data_encoding::HEXLOWER;
 use forge_tests::{
+    agent::{Agent, AgentOptions, until_exists},
     disk::SmallDisk,
     hub::{Answer, Hub, Options},
     turn,
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
 
 const DISK_MIB: u32 = 48;
 /// Left by the ballast, for jobs to fill.
@@ -165,6 +170,31 @@ async fn writes_are_refused_reads_go_on_and_room_mends_it() {
     assert_eq!(count_jobs(&hub).await, jobs.len() as u64);
     let done = hub.job(&first).await;
     assert_eq!(done["result"]["text"].as_str().map(str::len), Some(result.len()));
+}
+
+#[tokio::test]
+async fn agent_keeps_an_outcome_until_the_hub_has_room_for_it() {
+    const BYTES: usize = 6 << 20;
+    let _turn = turn::shared().await;
+    let Some(disk) = SmallDisk::file_system(DISK_MIB) else { return };
+    let hub = hub_on(&disk).await;
+    let dir = TempDir::new().unwrap();
+    let script = format!(
+        "cd {}; touch started; while ! test -e go; do sleep 0.05; done; head -c {BYTES} /dev/zero | tr '\\0' x",
+        dir.path().display()
+    );
+    let handlers = json!({"t": ["/bin/sh", "-c", script]}).to_string();
+    let agent = Agent::start(&hub, AgentOptions::default().env("WORKER_HANDLERS", &handlers));
+    let id = hub.enqueue(json!({"type": "t"})).await;
+    until_exists(&dir.path().join("started")).await;
+    disk.fill(0);
+    fs::write(dir.path().join("go"), "").unwrap();
+    agent.until_log("disk is full").await;
+    until_health(&hub, |codes| codes.contains(&"disk_full")).await;
+    disk.make_room();
+    let job = hub.get(&format!("/api/jobs/{id}?wait_ms=60000")).await.expect(200);
+    assert_eq!((&job["status"], &job["attempt"]), (&json!("completed"), &json!(1)));
+    assert_eq!(job["result"]["stdout"].as_str().map(str::len), Some(BYTES));
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod crash;
 mod deploy;
 mod disk_full;
 mod docs;
+mod doctor;
 mod hostile;
 mod overview;
 mod process;

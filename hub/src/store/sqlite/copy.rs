@@ -147,7 +147,7 @@ fn pages(from: &Connection, to: &Path, stop: &CancellationToken) -> anyhow::Resu
     Ok(())
 }
 
-fn reader(path: &Path, kind: Kind) -> anyhow::Result<Connection> {
+pub(super) fn reader(path: &Path, kind: Kind) -> anyhow::Result<Connection> {
     let shown = path.display();
     let connection = open::reader(path).with_context(|| format!("cannot open {shown}"))?;
     recognise(&connection, path, kind)?;
@@ -170,46 +170,21 @@ fn recognise(connection: &Connection, path: &Path, kind: Kind) -> anyhow::Result
     Ok(())
 }
 
-fn version(connection: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-fn quick_check(connection: &Connection) -> anyhow::Result<()> {
+pub(super) fn quick_check(connection: &Connection) -> anyhow::Result<()> {
     expect_ok(connection, "PRAGMA quick_check(5)")
 }
 
-fn expect_ok(connection: &Connection, pragma: &str) -> anyhow::Result<()> {
+pub(super) fn expect_ok(connection: &Connection, pragma: &str) -> anyhow::Result<()> {
     let found: Vec<String> =
         connection.prepare(pragma)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     if found != ["ok"] {
         bail!("it is damaged: {}", found.join("; "));
     }
     Ok(())
-}
-
-/// How closely a file is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
-    /// Every page, in the order of the file.
-    Quick,
-    /// Also whether indexes and tables agree, and nothing refers to what is not there.
-    Full,
-}
-
-/// Whether a database file is ours and whole. Works beside a hub that uses it.
-pub fn check(path: &Path, kind: Kind, depth: Depth) -> anyhow::Result<()> {
-    let connection = reader(path, kind)?;
-    let checked = match depth {
-        Depth::Quick => quick_check(&connection),
-        Depth::Full => expect_ok(&connection, "PRAGMA integrity_check(20)").and_then(|()| {
-            let orphans: i64 =
-                connection
-                    .query_row("SELECT count(*) FROM pragma_foreign_key_check", [], |row| row.get(0))?;
-            anyhow::ensure!(orphans == 0, "{orphans} rows refer to rows that are not there");
-            Ok(())
-        }),
-    };
-    checked.with_context(|| path.display().to_string())
 }
 
 /// Gives a restored database an epoch of its own: positions in the old event log, which went on

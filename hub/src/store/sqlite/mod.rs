@@ -4,6 +4,7 @@
 mod admin;
 pub mod copy;
 mod event_log;
+pub mod inspect;
 mod list;
 mod load;
 mod open;
