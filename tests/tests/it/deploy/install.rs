@@ -78,6 +78,11 @@ async fn a_machine_joins_runs_a_job_is_upgraded_and_leaves_without_a_trace() {
     assert_eq!(second["slots"], 3);
     run_a_job(&hub).await;
 
+    // One agent goes by an id: without the service there is no service.
+    let alone = machine.run("sh install.sh --no-service").done();
+    assert!(alone.contains("Done: 'box-1'"), "{alone}");
+    assert!(!machine.run("systemctl is-active forge-agent").status.success());
+
     machine.run("sh install.sh --uninstall").done();
     assert_eq!(without_backups(machine.files()), without_backups(before));
     assert_eq!(accounts(), accounts_before);
