@@ -17,7 +17,7 @@ TEST_TOOLS := strace:strace python3:python3 perl:perl ip:iproute2 prlimit:util-l
   chromium:chromium shellcheck:shellcheck mmdebstrap:mmdebstrap systemd-analyze:systemd curl:curl tmux:tmux jq:jq
 NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 # Long or timing-sensitive tests, which prove nothing about coverage and would be slow under it.
-HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order|agent::floods|queuectl::sharing)::/)
+HEAVY := package(forge-tests) and test(/^(crash|controls|deploy|hostile|sync_order|agent::floods|queuectl::sharing)::/)
 
 .PHONY: help up test lint unit faults browser screenshots web generated bench soak record coverage fmt clean cargo tools \
   dist deny reset fresh shell

@@ -176,7 +176,11 @@ find_token() {
   else
     token=${FORGE_INGEST_SECRET:-$(setting FORGE_INGEST_SECRET)}
   fi
-  [ -n "$token" ] || token=$(answer_to "A worker's token of $hub (not shown while you type)" secretly) || token=
+  if [ -z "$token" ]; then
+    hidden=yes
+    token=$(answer_to "A worker's token of $hub (not shown while you type)" secretly) || token=
+    hidden=
+  fi
   token=$(printf '%s' "$token" | tr -d ' \t\r')
   case $token in
     '') fail "there is no token. 'Add a machine' on the hub's dashboard makes one; say --token-file FILE." ;;
@@ -372,6 +376,16 @@ start_service() {
   agent_pid() { systemctl show --property MainPID --value "$unit_name"; }
 }
 
+remove_service() {
+  [ -f "$unit" ] || return 0
+  if runs_systemd; then
+    say 'Stopping the agent; running jobs have 30 s to finish.'
+    systemctl --quiet disable --now "$unit_name" || true
+  fi
+  rm -f "$unit"
+  if runs_systemd; then systemctl daemon-reload; fi
+}
+
 start_own() {
   if [ -n "$changed" ] || ! own_pid >/dev/null; then
     stop_own
@@ -432,7 +446,7 @@ install_agent() {
   [ -z "$ca_file" ] || [ -r "$ca_file" ] || fail "cannot read $ca_file."
   if [ -n "$service" ] && ! runs_systemd; then
     service=
-    warn 'systemd does not run here. The agent is started now; after a reboot, run this again.'
+    warn 'systemd does not run here: the agent is started without it. After a reboot, run this again.'
   fi
   install_program forge-agent "$program"
   make_account
@@ -441,6 +455,7 @@ install_agent() {
     stop_own
     start_service
   else
+    remove_service
     start_own
   fi
   wait_until_seen
@@ -478,14 +493,7 @@ find_cli_folder() {
 
 uninstall_agent() {
   need_root
-  if [ -f "$unit" ]; then
-    if runs_systemd; then
-      say 'Stopping the agent; running jobs have 30 s to finish.'
-      systemctl --quiet disable --now "$unit_name" || true
-    fi
-    rm -f "$unit"
-    if runs_systemd; then systemctl daemon-reload; fi
-  fi
+  remove_service
   stop_own
   rm -f "$program" "$settings" "$authority"
   rmdir "$settings_folder" 2>/dev/null || true
@@ -505,7 +513,7 @@ uninstall_cli() {
 }
 
 main() {
-  hub='' token='' token_file='' id='' name='' ca_file='' changed=''
+  hub='' token='' token_file='' id='' name='' ca_file='' changed='' hidden=''
   service=yes task=install what=agent
   while [ $# -gt 0 ]; do
     case $1 in
@@ -535,7 +543,8 @@ main() {
   no_proxy=${no_proxy:+$no_proxy,}localhost,127.0.0.1,::1
   export no_proxy
   work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
+  # Whoever gives up while typing a token wants to see again what is typed.
+  trap 'rm -rf "$work"; [ -z "$hidden" ] || stty echo </dev/tty' EXIT
   trap 'exit 1' HUP INT TERM
   "${task}_$what"
 }

@@ -78,10 +78,15 @@ async fn a_machine_joins_runs_a_job_is_upgraded_and_leaves_without_a_trace() {
     assert_eq!(second["slots"], 3);
     run_a_job(&hub).await;
 
+    // One agent goes by an id: without the service there is no service.
+    let alone = machine.run("sh install.sh --no-service").done();
+    assert!(alone.contains("Done: 'box-1'"), "{alone}");
+    assert!(!machine.run("systemctl is-active forge-agent").status.success());
+
     machine.run("sh install.sh --uninstall").done();
     assert_eq!(without_backups(machine.files()), without_backups(before));
     assert_eq!(accounts(), accounts_before);
-    assert_eq!(machine.run("systemctl list-unit-files 'forge*' --no-legend; pgrep forge || true").done(), "");
+    assert_eq!(machine.run("systemctl list-unit-files 'forge*' --no-legend; readlink /proc/[0-9]*/exe | grep forge || true").done(), "");
     // There is nothing to remove any more, and that is no error.
     machine.run("sh install.sh --uninstall").done();
 }
@@ -107,7 +112,11 @@ async fn without_systemd_and_curl_the_agent_is_started_all_the_same() {
     assert_eq!(worker(&hub, "box-2").await["name"], "Renamed");
     machine.run("sh install.sh --uninstall").done();
     assert_eq!(without_backups(machine.files()), without_backups(before));
-    assert_eq!(machine.run("cat /proc/[0-9]*/comm | grep forge || true").done(), "", "nothing runs any more");
+    assert_eq!(
+        machine.run("readlink /proc/[0-9]*/exe | grep forge || true").done(),
+        "",
+        "nothing runs any more"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
