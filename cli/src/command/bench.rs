@@ -3,7 +3,6 @@
 //! Jobs that only wait are never due, so that no agent can take them. Those that are claimed must be due:
 //! they are left out when a worker is there that would take them.
 
-use super::interruptible;
 use crate::{
     backend::Backend as _,
     hub::Hub,
@@ -18,7 +17,11 @@ use forge_shared::{
     response::{ClaimedJob, Enqueued, Health, Reported, Worker, WorkerState},
 };
 use serde_json::{Value, value::RawValue};
-use std::time::{Duration, Instant};
+use std::{
+    pin::pin,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
 
 const KIND: &str = "queuectl-bench";
 /// Long after the bench is over; expired long before, should cleaning up be impossible.
@@ -93,7 +96,17 @@ fn percentile(sorted: &[Duration], share: f64) -> Option<Duration> {
 
 pub(super) async fn run(hub: &Hub, command: &Bench, format: Option<Format>) -> Result<(), Problem> {
     let bench = Measuring::new(hub, command.quick)?;
-    let measured = interruptible(bench.all()).await;
+    let measured = {
+        let mut all = pin!(bench.all());
+        tokio::select! {
+            measured = &mut all => measured,
+            // A request that is under way is waited for: the hub would carry it out after the cleaning.
+            _ = tokio::signal::ctrl_c() => {
+                bench.is_over.store(true, Ordering::Relaxed);
+                all.await
+            }
+        }
+    };
     // Whatever happened: what was added is removed.
     let removed = bench.clean_up().await;
     let figures = measured?;
@@ -114,6 +127,8 @@ struct Measuring<'a> {
     worker: WorkerId,
     calls: u32,
     batch: u32,
+    /// Somebody has seen enough.
+    is_over: AtomicBool,
 }
 
 impl<'a> Measuring<'a> {
@@ -123,7 +138,7 @@ impl<'a> Measuring<'a> {
         let (calls, batch) = if is_quick { (20, 100) } else { (200, 1_000) };
         let (queue, worker) =
             (QueueName::new(&name).map_err(invalid)?, WorkerId::new(&name).map_err(invalid)?);
-        Ok(Self { hub, queue, worker, calls, batch })
+        Ok(Self { hub, queue, worker, calls, batch, is_over: AtomicBool::new(false) })
     }
 
     async fn all(&self) -> Result<Vec<Figure>, Problem> {
@@ -133,6 +148,14 @@ impl<'a> Measuring<'a> {
             self.or_missing("batch", self.add_batches().await)?,
             self.or_missing("claim and result", self.claim().await)?,
         ])
+    }
+
+    /// Between any two requests.
+    fn go_on(&self) -> Result<(), Problem> {
+        match self.is_over.load(Ordering::Relaxed) {
+            true => Err(Problem::Interrupted(String::new())),
+            false => Ok(()),
+        }
     }
 
     /// What a token may not do is left out.
@@ -147,6 +170,7 @@ impl<'a> Measuring<'a> {
         let mut took = Vec::new();
         // The first one opens the connection.
         for n in 0..=self.calls {
+            self.go_on()?;
             let began = Instant::now();
             let _: Health = self.hub.get("/api/health").read().await?;
             if n > 0 {
@@ -181,6 +205,7 @@ impl<'a> Measuring<'a> {
     async fn enqueue(&self) -> Result<Figure, Problem> {
         let mut took = Vec::new();
         for _ in 0..self.calls {
+            self.go_on()?;
             let began = Instant::now();
             let _: Enqueued = self.hub.post("/api/jobs").json(&self.job(false)).read().await?;
             took.push(began.elapsed());
@@ -195,6 +220,7 @@ impl<'a> Measuring<'a> {
         let jobs: Vec<NewJob> = (0..self.batch).map(|_| self.job(false)).collect();
         let mut took = Vec::new();
         for _ in 0..3 {
+            self.go_on()?;
             let began = Instant::now();
             let _: Vec<Enqueued> = self.hub.post("/api/jobs/batch").json(&jobs).read().await?;
             took.push(began.elapsed());
@@ -218,6 +244,7 @@ impl<'a> Measuring<'a> {
         }
         let mut took = Vec::new();
         for _ in 0..self.calls {
+            self.go_on()?;
             let _: Enqueued = self.hub.post("/api/jobs").json(&self.job(true)).read().await?;
             let began = Instant::now();
             let Some(job) = self.take_one().await? else {

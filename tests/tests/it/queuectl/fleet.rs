@@ -3,7 +3,7 @@
 use super::snapshots::{compare, steady};
 use forge_tests::{
     hub::Hub,
-    queuectl::{Queue, Said},
+    queuectl::{Queue, Said, until},
 };
 use serde_json::{Value, json};
 use std::{fmt::Write as _, fs, os::unix::fs::MetadataExt as _};
@@ -235,6 +235,17 @@ async fn a_bench_measures_and_leaves_nothing_behind() {
     let (_, viewer) = hub.token("viewer").await;
     let figures = Queue::of(&hub).env("FORGE_TOKEN", &viewer).ask(&["bench", "--quick"]);
     assert_eq!(figures[1]["note"], "not measured: the token may not do this");
+}
+
+#[tokio::test]
+async fn an_interrupted_bench_removes_its_jobs_too() {
+    let hub = Hub::new().await;
+    let queue = Queue::of(&hub);
+    let bench = queue.follow(&["bench"]);
+    let added = || queue.ask(&["overview"])["views"]["scheduled"].as_u64().expect("a number");
+    until("jobs are added", || added() > 0);
+    assert_eq!(bench.interrupt().code, 130);
+    assert_eq!(queue.ask(&["jobs", "list"]), json!([]));
 }
 
 #[test]
