@@ -85,6 +85,13 @@ impl Hub {
         hub
     }
 
+    /// A hub that comes back on the same port.
+    pub async fn on_a_fixed_port() -> Self {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+        let port = port.expect("a free port").port();
+        Self::start(Options::default().env("PORT", &port.to_string())).await
+    }
+
     pub async fn start(options: Options) -> Self {
         Self::try_start(options).await.expect("the hub starts")
     }
@@ -230,6 +237,15 @@ impl Hub {
         let deadline = Instant::now() + Duration::from_secs(10);
         while self.metric("forge_long_polls").await < f64::from(n) {
             assert!(Instant::now() < deadline, "{n} requests should wait");
+        }
+    }
+
+    /// Returns once this many event streams are open.
+    pub async fn until_watchers(&self, n: u64) {
+        let deadline = Instant::now() + READY_MAX;
+        while self.get("/api/health").await.json()["clients"] != n {
+            assert!(Instant::now() < deadline, "{n} streams should be open");
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 

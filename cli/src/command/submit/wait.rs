@@ -9,6 +9,7 @@ use crate::{
     span::{Span, spoken},
 };
 use forge_shared::{Job, JobId, Status};
+use indicatif::ProgressBar;
 use serde_json::{Value, value::RawValue};
 use std::{
     io::{IsTerminal as _, Write as _},
@@ -17,6 +18,9 @@ use std::{
 
 /// One question to the hub.
 const ASK: Duration = Duration::from_secs(25);
+/// The same where somebody watches how far the job is.
+const ASK_FOR_PEOPLE: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(120);
 /// How long a hub may be away while a job is waited for.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -27,15 +31,22 @@ pub(crate) async fn until_ended(
     timeout: Option<Span>,
     format: Option<Format>,
 ) -> Result<(), Problem> {
-    if std::io::stderr().is_terminal() {
+    let bar = std::io::stderr().is_terminal().then(|| {
         eprintln!("Waiting for job {id} of {}; Ctrl-C stops the waiting, not the job", hub.url());
-    }
+        let bar = ProgressBar::new_spinner();
+        bar.enable_steady_tick(TICK);
+        bar
+    });
     let job = tokio::select! {
-        job = ended(hub, id, timeout) => job?,
+        job = ended(hub, id, timeout, bar.as_ref()) => job,
         _ = tokio::signal::ctrl_c() => {
-            return Err(Problem::Interrupted(format!("Job {id} goes on\n  {}", how_to_look(id))));
+            Err(Problem::Interrupted(format!("Job {id} goes on\n  {}", how_to_look(id))))
         }
     };
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    let job = job?;
     let Some(job) = job else {
         let waited = timeout.map_or_else(String::new, |span| format!(" after {}", spoken(span.0)));
         return Err(Problem::NotYet(format!(
@@ -60,11 +71,17 @@ fn how_to_look(id: &JobId) -> String {
 }
 
 /// `None`: not in time.
-async fn ended(hub: &Hub, id: &JobId, timeout: Option<Span>) -> Result<Option<Job>, Problem> {
+async fn ended(
+    hub: &Hub,
+    id: &JobId,
+    timeout: Option<Span>,
+    bar: Option<&ProgressBar>,
+) -> Result<Option<Job>, Problem> {
+    let most = if bar.is_some() { ASK_FOR_PEOPLE } else { ASK };
     let began = Instant::now();
     loop {
         let left = timeout.map(|span| span.to_duration().saturating_sub(began.elapsed()));
-        let ask = left.map_or(ASK, |left| left.min(ASK));
+        let ask = left.map_or(most, |left| left.min(most));
         let call = hub.get(format!("/api/jobs/{id}")).query("wait_ms", ask.as_millis()).waiting(ask);
         let call = call.repeatable_for(left.map_or(PATIENCE, |left| left.min(PATIENCE)));
         let job: Job = call.find().await?.ok_or_else(|| no_such_job(id.as_str()))?;
@@ -74,7 +91,20 @@ async fn ended(hub: &Hub, id: &JobId, timeout: Option<Span>) -> Result<Option<Jo
         if left.is_some_and(|left| left <= ask) {
             return Ok(None);
         }
+        if let Some(bar) = bar {
+            bar.set_message(how_far(&job));
+        }
     }
+}
+
+fn how_far(job: &Job) -> String {
+    let mut words = vec![job.status.as_str().to_owned()];
+    words.extend(job.worker_id.as_ref().map(|worker| format!("on {worker}")));
+    if let Some(progress) = &job.progress {
+        words.extend(progress.percent.map(|percent| format!("{percent:.0}%")));
+        words.extend(progress.message.as_deref().map(output::visible));
+    }
+    words.join("  ")
 }
 
 /// With every digit; on several lines where that loses none.

@@ -1,6 +1,6 @@
 //! The hub goes away and comes back; the agent dies and comes back. No outcome is lost or doubled.
 
-use super::{end_of, hub_on_a_fixed_port, runs, script, steered};
+use super::{end_of, runs, script, steered};
 use forge_tests::cable::Cable;
 use forge_tests::{
     agent::{Agent, AgentOptions, until_exists, until_process_gone},
@@ -14,7 +14,7 @@ use std::{
 
 #[tokio::test]
 async fn agent_waits_for_a_hub_that_is_not_there_yet() {
-    let mut hub = hub_on_a_fixed_port().await;
+    let mut hub = Hub::on_a_fixed_port().await;
     hub.kill9().await;
     let agent = Agent::start(&hub, AgentOptions::default());
     agent.until_log("not registered yet").await;
@@ -26,7 +26,7 @@ async fn agent_waits_for_a_hub_that_is_not_there_yet() {
 
 #[tokio::test]
 async fn job_goes_on_while_the_hub_is_away_and_its_result_arrives_when_it_is_back() {
-    let mut hub = hub_on_a_fixed_port().await;
+    let mut hub = Hub::on_a_fixed_port().await;
     let agent = Agent::start(&hub, AgentOptions::default());
     let dir = agent.dir();
     let job = script(&hub, &steered(dir.path())).await;
@@ -46,7 +46,7 @@ async fn job_goes_on_while_the_hub_is_away_and_its_result_arrives_when_it_is_bac
 
 #[tokio::test]
 async fn hub_that_is_away_for_two_minutes_in_the_middle_of_a_job_costs_nothing() {
-    let mut hub = hub_on_a_fixed_port().await;
+    let mut hub = Hub::on_a_fixed_port().await;
     let agent = Agent::start(&hub, AgentOptions::default());
     let dir = agent.dir();
     let job = script(&hub, &steered(dir.path())).await;
@@ -93,7 +93,7 @@ async fn agent_killed_between_a_solvers_end_and_the_outbox_runs_the_job_again() 
 
 #[tokio::test]
 async fn outcome_on_disk_survives_the_agents_death() {
-    let mut hub = hub_on_a_fixed_port().await;
+    let mut hub = Hub::on_a_fixed_port().await;
     let mut agent = Agent::start(&hub, AgentOptions::default());
     let dir = agent.dir();
     let job = script(&hub, &steered(dir.path())).await;

@@ -1,6 +1,6 @@
 //! Disks that are full: under a solver's folder, under the cache, under the outbox.
 
-use super::{end_of, files_in, hub_on_a_fixed_port, run_script, runs, script, upload};
+use super::{end_of, files_in, run_script, runs, script, upload};
 use forge_tests::{
     agent::{Agent, AgentOptions, until_exists},
     between::origin::long_script,
@@ -74,7 +74,7 @@ impl Full {
     /// A job whose outcome will find the outbox's disk full, and is about to end.
     async fn about_to_be(options: fn(AgentOptions) -> AgentOptions) -> Option<Self> {
         let disk = SmallDisk::mount(DISK_KIB)?;
-        let hub = hub_on_a_fixed_port().await;
+        let hub = Hub::on_a_fixed_port().await;
         let agent = Agent::start(&hub, options(on(&disk)));
         let dir = agent.dir();
         let job = script(&hub, &filling(dir.path(), &disk)).await;

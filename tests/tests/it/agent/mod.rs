@@ -11,17 +11,10 @@ mod secure;
 mod solvers;
 mod work;
 
-use forge_tests::hub::{Hub, Options};
+use forge_tests::hub::Hub;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::{fs, net::TcpListener, path::Path};
-
-/// A hub that comes back on the same port.
-async fn hub_on_a_fixed_port() -> Hub {
-    let port =
-        TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port();
-    Hub::start(Options::default().env("PORT", &port.to_string())).await
-}
+use std::{fs, path::Path};
 
 /// Puts a program into the hub's store and answers its checksum.
 async fn upload(hub: &Hub, program: impl AsRef<[u8]>) -> String {

@@ -2,20 +2,13 @@
 
 use forge_tests::{
     agent::{Agent, AgentOptions},
-    hub::{Hub, Options},
+    hub::Hub,
     queuectl::Queue,
 };
 use serde_json::{Value, json};
 
 fn event(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"))
-}
-
-/// A hub that has the same address after a restart.
-async fn hub_that_stays() -> Hub {
-    let port = std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    let port = port.expect("a free port").port().to_string();
-    Hub::start(Options::default().env("PORT", &port)).await
 }
 
 #[tokio::test]
@@ -54,7 +47,7 @@ async fn past_events_are_shown_and_chosen() {
 
 #[tokio::test]
 async fn events_are_followed_through_a_restart_without_a_gap() {
-    let mut hub = hub_that_stays().await;
+    let mut hub = Hub::on_a_fixed_port().await;
     let queue = Queue::of(&hub);
     hub.enqueue(json!({"id": "before", "type": "t"})).await;
     let mut following = queue.follow(&["events", "-f", "--last", "1"]);
@@ -93,8 +86,7 @@ async fn jobs_are_watched_until_all_have_ended() {
     }
     let mut watching = queue.follow(&["jobs", "watch", "a", "b"]);
     let mut alone = queue.follow(&["jobs", "watch", "a"]);
-    // Both have their stream when the hub has two watchers.
-    while hub.get("/api/health").await.json()["clients"] != 2 {}
+    hub.until_watchers(2).await;
     let mut leases = Vec::new();
     for _ in 0..2 {
         leases.push(hub.claim("w1").await);
@@ -122,7 +114,7 @@ async fn a_producer_watches_its_jobs_and_reasons_do_not_speak_to_the_terminal() 
     let queue = Queue::of(&hub).env("FORGE_TOKEN", &producer);
     queue.ask(&["submit", "t", "--id", "a", "--max-attempts", "1"]);
     let mut watching = queue.follow(&["jobs", "watch", "a"]);
-    while hub.get("/api/health").await.json()["clients"] != 1 {}
+    hub.until_watchers(1).await;
     let lease = hub.claim("w1").await;
     assert_eq!(event(&watching.line())["event"], "job:assigned");
     let failure = json!({"worker_id": "w1", "lease_id": lease["lease_id"], "reason": "\u{1b}[31mred"});

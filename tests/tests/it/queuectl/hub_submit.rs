@@ -2,7 +2,7 @@
 
 use forge_tests::{
     agent::{Agent, AgentOptions},
-    hub::{Hub, Options},
+    hub::Hub,
     queuectl::{Queue, kill_hard, until},
 };
 use serde_json::{Value, json};
@@ -224,9 +224,7 @@ async fn a_batch_that_was_cut_goes_on_without_a_job_too_many() {
 #[tokio::test]
 async fn a_batch_waits_for_a_hub_that_restarts() {
     const JOBS: u64 = 10_000;
-    let port = std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    let port = port.expect("a free port").port().to_string();
-    let mut hub = Hub::start(Options::default().env("PORT", &port)).await;
+    let mut hub = Hub::on_a_fixed_port().await;
     let queue = Queue::of(&hub);
     jobs_file(&queue, "jobs", JOBS);
     let mut following = queue.follow(&["batch", "submit", "jobs", "-o", "jsonl"]);
