@@ -97,10 +97,10 @@ A hub adds a job only under a new id, and leaves what is not said to its own def
   queuectl submit render --param frame=12 --param 'size=[800,600]'
   queuectl submit render --params-file scene.json --solver ./render --wait
   echo '{\"n\":27}' | queuectl submit factor --params-file - --wait --timeout 10m
-  queuectl submit report --queue nightly --run-at 2026-12-24T02:00:00Z --max-runtime 1h --tag december
+  queuectl submit report --queue nightly --run-at 2026-12-24T02:00:00Z --max-runtime 1h
   queuectl submit command --command 'make report' --max-runtime none
 
-With --wait the result is printed, as JSON; the exit code is 0 when the job completed, 6 when it did not, and 7
+With --wait the result is printed, as JSON; the exit code is 0 when the job completed, 6 when it did not, and 7 \
 when it had not ended within --timeout.")]
     Submit(Box<Submit>),
     /// Submit many jobs to a hub

@@ -44,9 +44,11 @@ pub(crate) enum Batch {
   generate | queuectl batch submit - --type render
   queuectl batch submit jobs.ndjson --dry-run
 
-A line is a job as the API takes it: {\"type\":\"render\",\"params\":{\"frame\":1}}, with any of id, queue, priority,
-max_attempts, max_runtime_ms, run_at, delay_ms, expires_at, backoff, tags, command, solver_checksum, solver_url and
-idempotency_key. A line that is wrong is told with its number and left out; then the exit code is 1. When it is cut
+A line is a job as the API takes it: {\"type\":\"render\",\"params\":{\"frame\":1}}, with any of id, queue, priority, \
+max_attempts, max_runtime_ms, run_at, delay_ms, expires_at, backoff, tags, command, solver_checksum, solver_url and \
+idempotency_key.
+
+A line that is wrong is told with its number and left out; then the exit code is 1. When it is cut \
 short, the same command with the --batch that it named adds what is missing and nothing twice.")]
     Submit(Submit),
 }

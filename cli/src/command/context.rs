@@ -28,9 +28,9 @@ pub(crate) enum Context {
     #[command(after_help = "Examples:
   queuectl context add prod https://hub.example.com --token-file prod.token
   pass show forge/prod | queuectl context add prod https://hub.example.com --token-file -
-  FORGE_TOKEN=... queuectl context add lab http://127.0.0.1:3000 --use
+  queuectl context add lab http://127.0.0.1:3000 --use
 
-The token is copied into a file that only you can read. It comes from --token-file or FORGE_TOKEN, or is asked
+The token is copied into a file that only you can read. It comes from --token-file or FORGE_TOKEN, or is asked \
 for on a terminal; never from the command line, which everybody on the machine can see.")]
     Add(Add),
     /// Choose the hub for all commands that name none; `local` is this folder again

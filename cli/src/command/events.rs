@@ -225,18 +225,29 @@ async fn past(hub: &Hub, command: &Events, printer: &mut Printer) -> Result<(), 
                     return Ok(());
                 }
             }
+            // The end of the stream is not always an event that is told.
+            Happened::Place { id } if number(id) >= number(&newest) => return Ok(()),
+            Happened::Lost { why } => return Err(broke_off(why)),
             _ => {}
         }
     }
+}
+
+fn broke_off(why: &str) -> Problem {
+    Problem::unreachable("The stream of events broke off", format!("{why}; try again"))
 }
 
 /// The place so many events before the newest, and that of the newest.
 async fn place_before(hub: &Hub, events: u64) -> Result<(String, String), Problem> {
     let mut stream = Stream::new(hub, vec![("topics".to_owned(), "jobs,workers".to_owned())], None);
     loop {
-        if let Happened::Place { id } = stream.next().await? {
-            let epoch = id.split('-').next().unwrap_or_default();
-            return Ok((format!("{epoch}-{}", number(&id).saturating_sub(events)), id));
+        match stream.next().await? {
+            Happened::Place { id } => {
+                let epoch = id.split('-').next().unwrap_or_default();
+                return Ok((format!("{epoch}-{}", number(&id).saturating_sub(events)), id));
+            }
+            Happened::Lost { why } => return Err(broke_off(&why)),
+            _ => {}
         }
     }
 }
