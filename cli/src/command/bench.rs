@@ -1,9 +1,9 @@
 //! `bench`: how fast a hub is from here. Its jobs are in a queue of their own, and removed however it ends.
 //!
-//! Jobs that only wait are never due, so that no agent can take them. Those that are claimed must be due:
-//! they are left out when a worker is there that would take them.
+//! Jobs are added for a day far away, so that nobody can take them. To be claimed they must be due: that is
+//! left out when a worker is there that would take them. Then they are cancelled in the end, which a hub
+//! counts as failed; else they are all completed.
 
-use super::interruptible;
 use crate::{
     backend::Backend as _,
     hub::Hub,
@@ -14,13 +14,22 @@ use clap::Args;
 use forge_hub::clock::wall_ms;
 use forge_shared::{
     JobType, QueueName, QueuePattern, WorkerId,
-    request::{Bulk, BulkAction, Claim, JobFilter, JobResult, NewJob},
-    response::{ClaimedJob, Enqueued, Health, Reported, Worker, WorkerState},
+    job::FailureKind,
+    request::{Bulk, BulkAction, Claim, JobFilter, JobResult, NewJob, Report},
+    response::{ClaimedJob, Enqueued, Health, ReportAnswer, Reported, Worker, WorkerState},
 };
 use serde_json::{Value, value::RawValue};
-use std::time::{Duration, Instant};
+use std::{
+    pin::pin,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
 
 const KIND: &str = "queuectl-bench";
+const CLAIM: &str = "claim and result";
+const CLAIM_MANY: &str = "claim and result, many";
+/// Jobs in one of many claims.
+const CHUNK: u32 = 100;
 /// Long after the bench is over; expired long before, should cleaning up be impossible.
 const NEVER_MS: i64 = 7 * 24 * 3_600_000;
 const EXPIRES_MS: i64 = 3_600_000;
@@ -93,17 +102,29 @@ fn percentile(sorted: &[Duration], share: f64) -> Option<Duration> {
 
 pub(super) async fn run(hub: &Hub, command: &Bench, format: Option<Format>) -> Result<(), Problem> {
     let bench = Measuring::new(hub, command.quick)?;
-    let measured = interruptible(bench.all()).await;
+    let measured = {
+        let mut all = pin!(bench.all());
+        tokio::select! {
+            measured = &mut all => measured,
+            // A request that is under way is waited for: the hub would carry it out after the cleaning.
+            _ = tokio::signal::ctrl_c() => {
+                bench.is_over.store(true, Ordering::Relaxed);
+                all.await
+            }
+        }
+    };
     // Whatever happened: what was added is removed.
-    let removed = bench.clean_up().await;
+    let cancelled = bench.clean_up().await;
     let figures = measured?;
     output::print_all(format, FIGURES, figures.iter().map(Figure::record))?;
-    removed?;
+    let cancelled = cancelled?;
     if output::is_for_people(format) {
-        output::say(
-            "\nOne caller, one call after the other: the way there and back is in every figure. Its jobs are removed; \
-             those that were never run count as cancelled among what the hub says that failed today.",
-        )?;
+        output::say("\nOne caller, one call after the other: the way there and back is in every figure.")?;
+        let counted = match cancelled {
+            0 => String::new(),
+            n => format!(" The hub counts {n} of them as failed, because they were cancelled."),
+        };
+        output::say(&format!("Its jobs are removed.{counted}"))?;
     }
     Ok(())
 }
@@ -114,6 +135,8 @@ struct Measuring<'a> {
     worker: WorkerId,
     calls: u32,
     batch: u32,
+    /// Somebody has seen enough.
+    is_over: AtomicBool,
 }
 
 impl<'a> Measuring<'a> {
@@ -123,7 +146,7 @@ impl<'a> Measuring<'a> {
         let (calls, batch) = if is_quick { (20, 100) } else { (200, 1_000) };
         let (queue, worker) =
             (QueueName::new(&name).map_err(invalid)?, WorkerId::new(&name).map_err(invalid)?);
-        Ok(Self { hub, queue, worker, calls, batch })
+        Ok(Self { hub, queue, worker, calls, batch, is_over: AtomicBool::new(false) })
     }
 
     async fn all(&self) -> Result<Vec<Figure>, Problem> {
@@ -131,8 +154,17 @@ impl<'a> Measuring<'a> {
             self.requests().await?,
             self.or_missing("enqueue", self.enqueue().await)?,
             self.or_missing("batch", self.add_batches().await)?,
-            self.or_missing("claim and result", self.claim().await)?,
+            self.or_missing(CLAIM, self.claim().await)?,
+            self.or_missing(CLAIM_MANY, self.claim_many().await)?,
         ])
+    }
+
+    /// Between any two requests.
+    fn go_on(&self) -> Result<(), Problem> {
+        match self.is_over.load(Ordering::Relaxed) {
+            true => Err(Problem::Interrupted(String::new())),
+            false => Ok(()),
+        }
     }
 
     /// What a token may not do is left out.
@@ -147,6 +179,7 @@ impl<'a> Measuring<'a> {
         let mut took = Vec::new();
         // The first one opens the connection.
         for n in 0..=self.calls {
+            self.go_on()?;
             let began = Instant::now();
             let _: Health = self.hub.get("/api/health").read().await?;
             if n > 0 {
@@ -181,6 +214,7 @@ impl<'a> Measuring<'a> {
     async fn enqueue(&self) -> Result<Figure, Problem> {
         let mut took = Vec::new();
         for _ in 0..self.calls {
+            self.go_on()?;
             let began = Instant::now();
             let _: Enqueued = self.hub.post("/api/jobs").json(&self.job(false)).read().await?;
             took.push(began.elapsed());
@@ -195,6 +229,7 @@ impl<'a> Measuring<'a> {
         let jobs: Vec<NewJob> = (0..self.batch).map(|_| self.job(false)).collect();
         let mut took = Vec::new();
         for _ in 0..3 {
+            self.go_on()?;
             let began = Instant::now();
             let _: Vec<Enqueued> = self.hub.post("/api/jobs/batch").json(&jobs).read().await?;
             took.push(began.elapsed());
@@ -203,8 +238,8 @@ impl<'a> Measuring<'a> {
         Ok(Figure { each: self.batch, note, ..Figure::of("batch", took) })
     }
 
-    async fn claim(&self) -> Result<Figure, Problem> {
-        const MEASURE: &str = "claim and result";
+    /// Why jobs that are due would not come back.
+    async fn taker(&self) -> Result<Option<String>, Problem> {
         let workers: Vec<Worker> = self.hub.get("/api/workers").read().await?;
         let takes = |worker: &&Worker| {
             worker.state == WorkerState::Online
@@ -212,16 +247,20 @@ impl<'a> Measuring<'a> {
                 && (worker.queues.is_empty()
                     || worker.queues.iter().any(|pattern| pattern.matches(&self.queue)))
         };
-        if let Some(worker) = workers.iter().find(takes) {
-            let why = format!("worker {} takes jobs of any type and would take these", worker.id);
-            return Ok(Figure::missing(MEASURE, why));
+        Ok(workers.iter().find(takes).map(|worker| format!("worker {} would take the jobs", worker.id)))
+    }
+
+    async fn claim(&self) -> Result<Figure, Problem> {
+        if let Some(why) = self.taker().await? {
+            return Ok(Figure::missing(CLAIM, why));
         }
         let mut took = Vec::new();
         for _ in 0..self.calls {
+            self.go_on()?;
             let _: Enqueued = self.hub.post("/api/jobs").json(&self.job(true)).read().await?;
             let began = Instant::now();
-            let Some(job) = self.take_one().await? else {
-                return Ok(Figure::missing(MEASURE, "another worker took a job of the bench"));
+            let Some(job) = self.take(1).await?.pop() else {
+                return Ok(Figure::missing(CLAIM, "another worker took a job of the bench"));
             };
             let result = JobResult {
                 worker_id: self.worker.clone(),
@@ -236,11 +275,56 @@ impl<'a> Measuring<'a> {
         }
         Ok(Figure {
             note: Some("both together, of jobs that do nothing".to_owned()),
-            ..Figure::of(MEASURE, took)
+            ..Figure::of(CLAIM, took)
         })
     }
 
-    async fn take_one(&self) -> Result<Option<ClaimedJob>, Problem> {
+    /// All that was added before, which is completed in this way.
+    async fn claim_many(&self) -> Result<Figure, Problem> {
+        if let Some(why) = self.taker().await? {
+            return Ok(Figure::missing(CLAIM_MANY, why));
+        }
+        self.to_all(BulkAction::RunNow).await?;
+        let mut took = Vec::new();
+        loop {
+            self.go_on()?;
+            let began = Instant::now();
+            let jobs = self.take(CHUNK).await?;
+            let taken = jobs.len();
+            if taken == 0 {
+                break;
+            }
+            let reports: Vec<Report> = jobs.into_iter().map(|job| self.completed(job)).collect();
+            let _: Vec<ReportAnswer> = self.hub.post("/api/jobs/results").json(&reports).read().await?;
+            // The last ones may be fewer, which would flatter the figure.
+            if taken == CHUNK as usize {
+                took.push(began.elapsed());
+            }
+        }
+        let note = Some(format!("{CHUNK} jobs in each call"));
+        Ok(Figure { each: CHUNK, note, ..Figure::of(CLAIM_MANY, took) })
+    }
+
+    fn completed(&self, job: ClaimedJob) -> Report {
+        Report {
+            job_id: job.job.id,
+            worker_id: self.worker.clone(),
+            lease_id: Some(job.lease_id),
+            // Not null, which would be no result at all.
+            result: Some(RawValue::TRUE.to_owned()),
+            result_hash: None,
+            idempotency_key: None,
+            reason: None,
+            kind: FailureKind::default(),
+            permanent: false,
+            retry_in_ms: None,
+            error_class: None,
+            backtrace: None,
+            usage: None,
+        }
+    }
+
+    async fn take(&self, most: u32) -> Result<Vec<ClaimedJob>, Problem> {
         let claim = Claim {
             worker_id: self.worker.clone(),
             types: vec![JobType::trusted(KIND)],
@@ -248,35 +332,43 @@ impl<'a> Measuring<'a> {
                 QueuePattern::new(self.queue.as_str()).map_err(|error| Problem::Usage(error.to_string()))?,
             ],
             wait_ms: None,
-            max: Some(1),
+            max: Some(most),
             free: None,
             claim_id: None,
             boot_id: None,
         };
-        let jobs: Vec<ClaimedJob> = self.hub.post("/api/jobs/claim").json(&claim).read().await?;
-        Ok(jobs.into_iter().next())
+        self.hub.post("/api/jobs/claim").json(&claim).read().await
     }
 
-    /// Only jobs of the bench's own queue.
-    async fn clean_up(&self) -> Result<(), Problem> {
-        let of_queue = JobFilter { queue: Some(self.queue.clone()), ..JobFilter::default() };
-        for action in [BulkAction::Cancel, BulkAction::Delete] {
-            let bulk = Bulk { action, filter: of_queue.clone(), priority: None, dry_run: false };
-            match self.hub.act_on_all(&bulk).await {
-                Ok(_) | Err(Problem::Denied(_)) => {}
-                Err(problem) => {
-                    let queue = &self.queue;
-                    return Err(Problem::unreachable(
-                        "The jobs of the bench are still there",
-                        format!(
-                            "{}; remove them with `queuectl jobs cancel --queue {queue}` and `queuectl jobs delete --queue {queue}`",
-                            problem.to_string().replace('\n', ":")
-                        ),
-                    ));
-                }
+    /// Only to jobs of the bench's own queue. Answers to how many.
+    async fn to_all(&self, action: BulkAction) -> Result<u64, Problem> {
+        let filter = JobFilter { queue: Some(self.queue.clone()), ..JobFilter::default() };
+        let bulk = Bulk { action, filter, priority: None, dry_run: false };
+        Ok(self.hub.act_on_all(&bulk).await?.changed)
+    }
+
+    /// Answers how many jobs had to be cancelled for it.
+    async fn clean_up(&self) -> Result<u64, Problem> {
+        let removed = async {
+            let cancelled = self.to_all(BulkAction::Cancel).await?;
+            self.to_all(BulkAction::Delete).await?;
+            Ok(cancelled)
+        };
+        match removed.await {
+            // A token that may not do this could not add any either.
+            Err(Problem::Denied(_)) => Ok(0),
+            Err(problem) => {
+                let queue = &self.queue;
+                Err(Problem::unreachable(
+                    "The jobs of the bench are still there",
+                    format!(
+                        "{}; remove them with `queuectl jobs cancel --queue {queue}` and `queuectl jobs delete --queue {queue}`",
+                        problem.to_string().replace('\n', ":")
+                    ),
+                ))
             }
+            cancelled => cancelled,
         }
-        Ok(())
     }
 }
 

@@ -142,7 +142,7 @@ fn record(worker: &Worker) -> Record {
         ("jobs", worker.jobs.into()),
         ("slots", worker.slots.into()),
         ("cores", worker.cores.into()),
-        ("ram_gb", worker.ram_gb.into()),
+        ("ram_gb", json!((worker.ram_gb * 10.0).round() / 10.0)),
         ("tags", list(worker.tags.iter().map(String::as_str).collect())),
         ("types", list(worker.types.iter().map(|kind| kind.as_str()).collect())),
         ("queues", list(worker.queues.iter().map(|queue| queue.as_str()).collect())),

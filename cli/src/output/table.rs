@@ -1,20 +1,21 @@
 //! Columns for people. Their widths come from the first rows, so that a long list need not be
-//! complete before it is shown. What does not fit the terminal is cut: of the widest columns first,
-//! and of the first one, which names the thing, last.
+//! complete before it is shown. What does not fit the terminal is cut, of the widest columns first. The
+//! first one names the thing and is to be copied: rather than to cut it, columns are left out.
 
 use super::{
     Out, Output, Record, plain,
     text::{cut, pad, visible, width},
     tone::Tone,
 };
+use jiff::Timestamp;
 use serde_json::Value;
 use std::io::{self, Write};
 
 /// Rows that decide how wide the columns are.
 const ROWS_MEASURED: usize = 100;
 const BETWEEN: &str = "  ";
-/// No column becomes narrower than this, unless there is nothing else left.
-const NARROWEST: usize = 6;
+/// No column becomes narrower than this, unless there is nothing else left: less tells nothing.
+const NARROWEST: usize = 8;
 /// Fields whose word has a colour.
 const STATES: [&str; 2] = ["state", "status"];
 
@@ -44,12 +45,15 @@ pub(super) struct Table {
     columns: &'static [&'static str],
     screen: Screen,
     kept: Vec<Vec<String>>,
+    /// 0 for a column that is left out.
     widths: Option<Vec<usize>>,
+    /// Times are shortened; seen from now.
+    today: Option<String>,
 }
 
 impl Table {
     pub(super) fn new(out: Out, columns: &'static [&'static str], screen: Screen) -> Self {
-        Self { out, columns, screen, kept: Vec::new(), widths: None }
+        Self { out, columns, screen, kept: Vec::new(), widths: None, today: None }
     }
 
     fn cells(&self, record: &Record) -> Vec<String> {
@@ -60,15 +64,24 @@ impl Table {
     fn begin(&mut self) -> io::Result<()> {
         let header: Vec<String> =
             self.columns.iter().map(|column| column.to_uppercase().replace('_', " ")).collect();
-        let rows = std::mem::take(&mut self.kept);
-        let natural = |at: usize| {
-            let cells = rows.iter().map(|row| &row[at]).chain([&header[at]]);
-            cells.map(|cell| width(cell)).max().unwrap_or(0)
-        };
-        let natural: Vec<usize> = (0..header.len()).map(natural).collect();
-        self.widths = Some(fitted(natural, self.screen.width));
+        let mut rows = std::mem::take(&mut self.kept);
+        let mut natural = natural_widths(&header, &rows);
+        if self.screen.width.is_some_and(|width| line_width(&natural) > width) {
+            self.today = Some(Timestamp::now().to_string());
+            rows.iter_mut().for_each(|row| self.shorten(row));
+            natural = natural_widths(&header, &rows);
+        }
+        let is_state = |at: usize| STATES.contains(&self.columns[at]);
+        self.widths = Some(fitted(natural, is_state, self.screen.width));
         self.line(&header, false)?;
         rows.iter().try_for_each(|row| self.line(row, true))
+    }
+
+    fn shorten(&self, row: &mut [String]) {
+        if let Some(today) = &self.today {
+            row.iter_mut()
+                .for_each(|cell| *cell = short_time(cell, today).unwrap_or_else(|| std::mem::take(cell)));
+        }
     }
 
     fn line(&mut self, cells: &[String], is_row: bool) -> io::Result<()> {
@@ -78,19 +91,18 @@ impl Table {
 }
 
 fn line(columns: &[&str], widths: &[usize], cells: &[String], screen: Screen, is_row: bool) -> String {
-    let mut line = String::new();
-    let last = cells.iter().rposition(|cell| !cell.is_empty()).unwrap_or(0);
-    for (at, (cell, room)) in cells.iter().zip(widths).enumerate().take(last + 1) {
+    let shown: Vec<usize> =
+        (0..cells.len()).filter(|at| widths.get(*at).is_some_and(|width| *width > 0)).collect();
+    let last = shown.iter().rposition(|at| !cells[*at].is_empty()).unwrap_or(0);
+    let cell = |(place, at): (usize, &usize)| {
+        let cell = &cells[*at];
         // On paper there is always room for one long cell.
-        let shown = if screen.width.is_some() { cut(cell, *room) } else { cell.clone() };
-        let padded = if at == last { shown } else { pad(&shown, *room) };
-        let tone = Tone::of(cell).filter(|_| is_row && screen.colours && STATES.contains(&columns[at]));
-        line.push_str(&tone.map_or(padded.clone(), |tone| tone.paint(&padded)));
-        if at < last {
-            line.push_str(BETWEEN);
-        }
-    }
-    line
+        let cut = if screen.width.is_some() { cut(cell, widths[*at]) } else { cell.clone() };
+        let padded = if place == last { cut } else { pad(&cut, widths[*at]) };
+        let tone = Tone::of(cell).filter(|_| is_row && screen.colours && STATES.contains(&columns[*at]));
+        tone.map_or(padded.clone(), |tone| tone.paint(&padded))
+    };
+    shown.iter().take(last + 1).enumerate().map(cell).collect::<Vec<_>>().join(BETWEEN)
 }
 
 /// A value as people read it; words without the brackets of a list.
@@ -102,14 +114,56 @@ fn readable(value: Option<&Value>) -> String {
     }
 }
 
-/// Widths that fit together into a line.
-fn fitted(mut widths: Vec<usize>, screen: Option<usize>) -> Vec<usize> {
+fn natural_widths(header: &[String], rows: &[Vec<String>]) -> Vec<usize> {
+    let widest = |at: usize| {
+        let cells = rows.iter().map(|row| &row[at]).chain([&header[at]]);
+        cells.map(|cell| width(cell)).max().unwrap_or(0)
+    };
+    (0..header.len()).map(widest).collect()
+}
+
+fn line_width(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + BETWEEN.len() * widths.len().saturating_sub(1)
+}
+
+/// Of a time in ISO 8601 with milliseconds, what differs from now: the time of today, else the day, else
+/// the month.
+fn short_time(cell: &str, now: &str) -> Option<String> {
+    const LIKE: &[u8] = b"0000-00-00T00:00:00.000Z";
+    let fits = |(found, like): (u8, &u8)| if *like == b'0' { found.is_ascii_digit() } else { found == *like };
+    let is_time = cell.len() == LIKE.len() && cell.bytes().zip(LIKE).all(fits);
+    let same = |length: usize| now.get(..length) == cell.get(..length);
+    let shown = match is_time {
+        false => None,
+        true if same("0000-00-00".len()) => cell.get("0000-00-00T".len().."0000-00-00T00:00:00".len()),
+        true if same("0000".len()) => cell.get("0000-".len().."0000-00-00".len()),
+        true => cell.get(.."0000-00".len()),
+    };
+    shown.map(str::to_owned)
+}
+
+/// Widths that fit together into a line; 0 for what has to be left out. A state is shown whole.
+fn fitted(mut widths: Vec<usize>, is_state: impl Fn(usize) -> bool, screen: Option<usize>) -> Vec<usize> {
     let Some(screen) = screen else { return widths };
-    let between = BETWEEN.len() * widths.len().saturating_sub(1);
-    let room = screen.saturating_sub(between);
+    let natural = widths.clone();
+    let least =
+        |at: usize, narrowest: usize| if is_state(at) && narrowest > 1 { natural[at] } else { narrowest };
+    let room = |shown: usize| screen.saturating_sub(BETWEEN.len() * shown.saturating_sub(1));
+    loop {
+        let shown: Vec<usize> = (0..widths.len()).filter(|at| widths[*at] > 0).collect();
+        let narrowest =
+            |at: &usize| if *at == 0 { widths[*at] } else { widths[*at].min(least(*at, NARROWEST)) };
+        let [_, .., before_last, _] = shown[..] else { break };
+        if shown.iter().map(narrowest).sum::<usize>() <= room(shown.len()) {
+            break;
+        }
+        // The last one is a text that tells why the row is there, or what it does.
+        widths[before_last] = 0;
+    }
+    let room = room(widths.iter().filter(|width| **width > 0).count());
     // From the right, so that of two equally wide columns the left one keeps more.
     let widest = |widths: &[usize], from: usize, narrowest: usize| {
-        let wide = widths.iter().enumerate().skip(from).filter(|(_, width)| **width > narrowest);
+        let wide = widths.iter().enumerate().skip(from).filter(|(at, width)| **width > least(*at, narrowest));
         wide.max_by_key(|(_, width)| **width).map(|(at, _)| at)
     };
     for (from, narrowest) in [(1, NARROWEST), (0, NARROWEST), (0, 1)] {
@@ -137,8 +191,9 @@ impl Output for Table {
     }
 
     fn item(&mut self, record: &Record) -> io::Result<()> {
-        let cells = self.cells(record);
+        let mut cells = self.cells(record);
         if self.widths.is_some() {
+            self.shorten(&mut cells);
             return self.line(&cells, true);
         }
         self.kept.push(cells);
@@ -162,30 +217,48 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_widest_columns_shrink_first_and_the_first_one_last() {
+    fn wide_columns_shrink_others_are_left_out_and_the_first_one_stays_whole() {
         for (natural, screen, expected) in [
             (vec![4, 9, 50], None, vec![4, 9, 50]),
             (vec![4, 9, 50], Some(80), vec![4, 9, 50]),
             (vec![4, 9, 50], Some(40), vec![4, 9, 23]),
             (vec![32, 9, 24, 60], Some(80), vec![32, 9, 17, 16]),
-            (vec![32, 9, 24, 60], Some(60), vec![32, 8, 7, 7]),
-            (vec![32, 9, 24, 60], Some(40), vec![16, 6, 6, 6]),
-            (vec![32, 9, 24, 60], Some(10), vec![1, 1, 1, 1]),
+            (vec![32, 9, 24, 60], Some(62), vec![32, 8, 8, 8]),
+            (vec![32, 9, 24, 60], Some(60), vec![32, 9, 0, 15]),
+            (vec![32, 9, 24, 60], Some(50), vec![32, 0, 0, 16]),
+            (vec![32, 9, 24, 60], Some(40), vec![30, 0, 0, 8]),
+            (vec![32, 9, 24, 60], Some(10), vec![4, 0, 0, 4]),
+            (vec![32, 12, 12, 12, 8, 6, 24, 40], Some(80), vec![32, 10, 10, 10, 0, 0, 0, 10]),
         ] {
-            let fits = fitted(natural.clone(), screen);
+            let fits = fitted(natural.clone(), |_| false, screen);
             assert_eq!(fits, expected, "{natural:?} in {screen:?}");
         }
     }
 
+    #[test]
+    fn times_are_shortened_to_what_differs_from_now() {
+        let now = "2026-11-16T18:10:43.545123Z";
+        for (cell, shown) in [
+            ("2026-11-16T07:01:02.003Z", Some("07:01:02")),
+            ("2026-11-15T07:01:02.003Z", Some("11-15")),
+            ("2025-11-16T07:01:02.003Z", Some("2025-11")),
+            ("2026-11-16T07:01:02Z", None),
+            ("2026-11-16T07:01:02.003é", None),
+            ("exit_code:1", None),
+        ] {
+            assert_eq!(short_time(cell, now).as_deref(), shown, "{cell}");
+        }
+    }
+
     fn shown(cells: [&str; 3], screen: Screen) -> String {
-        let widths = fitted(vec![5, 9, 20], screen.width);
+        let widths = fitted(vec![5, 9, 20], |at| at == 1, screen.width);
         line(&["id", "state", "command"], &widths, &cells.map(str::to_owned), screen, true)
     }
 
     #[test]
     fn lines_are_as_wide_as_the_screen_and_states_have_colours() {
-        let narrow = Screen { width: Some(24), colours: false };
-        assert_eq!(shown(["a", "completed", "echo 日本語 and more"], narrow), "a      complet…  echo …");
+        let narrow = Screen { width: Some(26), colours: false };
+        assert_eq!(shown(["a", "completed", "echo 日本語 and more"], narrow), "a      completed  echo 日…");
         assert_eq!(shown(["a", "completed", ""], Screen::default()), "a      completed");
         let coloured = Screen { width: Some(80), colours: true };
         assert_eq!(shown(["dead", "dead", "dead"], coloured), "dead   \u{1b}[31mdead     \u{1b}[0m  dead");

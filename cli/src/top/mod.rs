@@ -127,7 +127,7 @@ struct Screen(DefaultTerminal);
 
 impl Screen {
     fn open() -> io::Result<Self> {
-        ratatui::try_init().map(Self)
+        ratatui::try_init().map(Self).inspect_err(|_| ratatui::restore())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     log::Log,
-    rows::{self, Row},
+    rows::{self, AGE, Row},
 };
 use forge_shared::{Job, fleet::Node, overview::Overview, response::Worker};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -37,6 +37,11 @@ impl View {
             Self::Failed => "failed and dead",
             Self::Newest => "newest",
         }
+    }
+
+    /// Of what goes on, the longest is looked for; of what is over, the newest.
+    fn is_oldest_first(self) -> bool {
+        matches!(self, Self::Running | Self::Waiting)
     }
 
     fn next(self) -> Self {
@@ -173,7 +178,7 @@ impl Model {
             sorting: [
                 first,
                 Sorting { column: 1, is_reversed: true },
-                Sorting { column: 5, is_reversed: true },
+                Sorting { column: AGE, is_reversed: true },
             ],
             page: 10,
         }
@@ -348,7 +353,10 @@ impl Model {
                 sorting.is_reversed = !sorting.is_reversed;
             }
             KeyCode::Char('v') => {
-                return self.want(Wanted { view: self.wanted.view.next(), ..self.wanted.clone() });
+                let view = self.wanted.view.next();
+                self.sorting[Pane::Jobs as usize] =
+                    Sorting { column: AGE, is_reversed: view.is_oldest_first() };
+                return self.want(Wanted { view, ..self.wanted.clone() });
             }
             KeyCode::Esc => return self.want(Wanted { view: self.wanted.view, ..Wanted::default() }),
             KeyCode::F(5) | KeyCode::Char('R') => return Some(Effect::Refresh),

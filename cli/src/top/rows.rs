@@ -11,7 +11,10 @@ use forge_shared::{
     overview::QueueOverview,
     response::{Worker, WorkerState},
 };
-use std::cmp::Ordering;
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+};
 
 pub(super) const UNKNOWN: &str = "–";
 
@@ -72,6 +75,9 @@ const JOBS: &[Column] = &[
     column("done", 4, true),
 ];
 
+/// For how long a job has been so, among its columns.
+pub(super) const AGE: usize = 5;
+
 pub(super) fn columns(pane: Pane) -> &'static [Column] {
     match pane {
         Pane::Machines => MACHINES,
@@ -124,15 +130,12 @@ pub(super) fn machines(data: &Data) -> Option<Vec<Row>> {
     if data.nodes.is_none() && data.workers.is_none() {
         return None;
     }
-    let (nodes, workers) = (data.nodes.as_ref(), data.workers.as_deref());
-    let mut ids: Vec<&str> = nodes.into_iter().flat_map(|nodes| nodes.keys().map(String::as_str)).collect();
-    ids.extend(workers.into_iter().flatten().map(|worker| worker.id.as_str()));
-    ids.sort_unstable();
-    ids.dedup();
-    let row = |id: &str| {
-        let node = nodes.and_then(|nodes| nodes.get(id));
-        machine(id, node, workers.into_iter().flatten().find(|worker| worker.id.as_str() == id))
-    };
+    let workers: BTreeMap<&str, &Worker> =
+        data.workers.iter().flatten().map(|worker| (worker.id.as_str(), worker)).collect();
+    let nodes = data.nodes.as_ref();
+    let named = nodes.into_iter().flat_map(|nodes| nodes.keys().map(String::as_str));
+    let ids: BTreeSet<&str> = named.chain(workers.keys().copied()).collect();
+    let row = |id: &str| machine(id, nodes.and_then(|nodes| nodes.get(id)), workers.get(id).copied());
     Some(ids.into_iter().map(row).collect())
 }
 

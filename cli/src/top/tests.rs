@@ -254,6 +254,7 @@ fn machines_and_queues_lead_to_their_jobs() {
     assert_shows(&screen(&mut model, NOW, 80, 24), &["Jobs: running, queue media/video"]);
     let failed = press(&mut model, "vv");
     assert!(matches!(failed, Some(Effect::List(Wanted { view: View::Failed, .. }))), "{failed:?}");
+    assert!(!model.sorting(Pane::Jobs).is_reversed, "the newest failure first");
 }
 
 #[test]
@@ -281,6 +282,7 @@ fn lists_are_sorted_by_any_column() {
     assert_eq!(order(&model), ["frame-2", "frame-1"]);
     press(&mut model, "S");
     assert_eq!(order(&model), ["frame-1", "frame-2"]);
+    assert!(!model.sorting(Pane::Jobs).is_reversed);
     press(&mut model, "ss");
     assert_shows(&screen(&mut model, NOW, 80, 24), &["job▲"]);
     assert_eq!(order(&model), ["frame-1", "frame-2"]);

@@ -1,6 +1,6 @@
 //! What shells and manuals are told about `queuectl`.
 
-use forge_tests::queuectl::Queue;
+use forge_tests::{binary::workspace, queuectl::Queue};
 use std::{fs, path::Path, process::Command};
 
 /// Every command that `--help` leads to, as words.
@@ -102,4 +102,17 @@ fn every_command_has_a_manual_page() {
     }
     let said = queue.run(&["man", "nonsense"]);
     assert_eq!((said.code, said.stderr.lines().next()), (2, Some("Unknown command")));
+}
+
+#[test]
+fn the_help_of_every_command_is_compared() {
+    let folder = workspace().join("tests/tests/it/queuectl/snapshots");
+    let compared: String = ["help.txt", "hub_help.txt", "fleet_help.txt"]
+        .map(|name| fs::read_to_string(folder.join(name)).expect("a snapshot"))
+        .concat();
+    for words in commands(&Queue::new(), &[]) {
+        let line = ["$ queuectl"].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
+        let line = line.collect::<Vec<_>>().join(" ");
+        assert!(compared.lines().any(|found| found == line), "'{line}' is in no snapshot: add it to a test");
+    }
 }

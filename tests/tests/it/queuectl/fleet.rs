@@ -3,7 +3,7 @@
 use super::snapshots::{compare, steady};
 use forge_tests::{
     hub::Hub,
-    queuectl::{Queue, Said},
+    queuectl::{Queue, Said, until},
 };
 use serde_json::{Value, json};
 use std::{fmt::Write as _, fs, os::unix::fs::MetadataExt as _};
@@ -212,7 +212,9 @@ async fn a_bench_measures_and_leaves_nothing_behind() {
     let queue = Queue::of(&hub);
     let mine = hub.enqueue(json!({"type": "render", "priority": 100})).await;
     let figures = queue.ask(&["bench", "--quick"]);
-    for (at, measure) in ["request", "enqueue", "batch", "claim and result"].iter().enumerate() {
+    for (at, measure) in
+        ["request", "enqueue", "batch", "claim and result", "claim and result, many"].iter().enumerate()
+    {
         assert_eq!(figures[at]["measure"], *measure);
         assert!(figures[at]["median_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{figures}");
     }
@@ -224,6 +226,8 @@ async fn a_bench_measures_and_leaves_nothing_behind() {
     );
     assert_eq!(queue.ask(&["workers", "list"]), json!([]));
 
+    assert_eq!(queue.ask(&["overview"])["total"]["failed"], 0, "none was cancelled");
+
     // Whoever takes everything would take the jobs of the bench too.
     register(&hub, "greedy", json!({"types": []})).await;
     let figures = queue.ask(&["bench", "--quick"]);
@@ -232,9 +236,21 @@ async fn a_bench_measures_and_leaves_nothing_behind() {
         "{figures}"
     );
     assert_eq!(figures[3].get("median_ms"), None, "what was not measured is no number");
+    assert_eq!(queue.ask(&["jobs", "list"]).as_array().map(Vec::len), Some(1));
     let (_, viewer) = hub.token("viewer").await;
     let figures = Queue::of(&hub).env("FORGE_TOKEN", &viewer).ask(&["bench", "--quick"]);
     assert_eq!(figures[1]["note"], "not measured: the token may not do this");
+}
+
+#[tokio::test]
+async fn an_interrupted_bench_removes_its_jobs_too() {
+    let hub = Hub::new().await;
+    let queue = Queue::of(&hub);
+    let bench = queue.follow(&["bench"]);
+    let added = || queue.ask(&["overview"])["views"]["scheduled"].as_u64().expect("a number");
+    until("jobs are added", || added() > 0);
+    assert_eq!(bench.interrupt().code, 130);
+    assert_eq!(queue.ask(&["jobs", "list"]), json!([]));
 }
 
 #[test]

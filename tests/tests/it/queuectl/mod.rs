@@ -11,5 +11,6 @@ mod hub_snapshots;
 mod hub_submit;
 mod sharing;
 mod snapshots;
+mod tables;
 mod top;
 mod walks;
