@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail, ensure};
 use std::{
     ffi::OsString,
     fs::{self, DirBuilder},
-    os::unix::fs::DirBuilderExt as _,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, lchown},
     path::{Path, PathBuf},
 };
 
@@ -59,6 +59,7 @@ pub fn restore(backup: &Path, database: &Path, force: bool, now_ms: i64) -> anyh
 
     let replaced = if taken.is_empty() { None } else { Some(move_aside(database, folder, &taken, now_ms)?) };
     settle(&manifest, staged, database)?;
+    hand_over(database, folder)?;
     sync_folder(folder)?;
     Ok(Restored { manifest, replaced })
 }
@@ -122,6 +123,26 @@ fn settle(manifest: &Manifest, staged: &Path, database: &Path) -> anyhow::Result
         fs::rename(staged.join(SECRET), place)?;
     }
     fs::rename(staged.join(DATABASE), database)?;
+    Ok(())
+}
+
+/// What root restores is for the owner of the folder, who runs the hub.
+fn hand_over(database: &Path, folder: &Path) -> anyhow::Result<()> {
+    let owner = fs::metadata(folder)?;
+    let mut places = taken_places(database);
+    places.extend([sqlite::beside(database, "lock"), secret::admin_secret_path(database)]);
+    while let Some(place) = places.pop() {
+        let Ok(meta) = fs::symlink_metadata(&place) else { continue };
+        if meta.is_dir() {
+            for entry in fs::read_dir(&place)? {
+                places.push(entry?.path());
+            }
+        }
+        if meta.uid() == 0 && owner.uid() != 0 {
+            lchown(&place, Some(owner.uid()), Some(owner.gid()))
+                .with_context(|| format!("cannot give {} to the owner of its folder", place.display()))?;
+        }
+    }
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
@@ -202,6 +202,43 @@ async fn restoring_checks_first_and_overwrites_nothing_unasked() {
         .collect();
     left.sort();
     assert_eq!(left, Vec::<String>::new(), "nothing unfinished is left");
+}
+
+#[tokio::test]
+async fn what_root_restores_belongs_to_the_owner_of_the_folder() {
+    const OWNER: u32 = 54_321;
+    let hub = Hub::new().await;
+    hub.send(
+        hub.client()
+            .put(hub.url(&format!("/api/solvers/{}", HEXLOWER.encode(&Sha256::digest("x")))))
+            .body("x"),
+    )
+    .await
+    .expect(201);
+    let folder = TempDir::new().unwrap();
+    let (well, said) = forge_hub(&hub.database(), &["backup", "--to", text(folder.path())]).await;
+    assert!(well, "{said}");
+    let target = TempDir::new().unwrap();
+    if let Err(error) = chown(target.path(), Some(OWNER), Some(OWNER)) {
+        eprintln!("SKIPPED: only root can give a folder away: {error}");
+        return;
+    }
+    let backup = only_backup_in(folder.path());
+    let (well, said) = forge_hub(&target.path().join("a.sqlite"), &["restore", text(&backup)]).await;
+    assert!(well, "{said}");
+    let mut found = Vec::new();
+    let mut folders = vec![target.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let (path, meta) = entry.map(|entry| (entry.path(), entry.metadata().unwrap())).unwrap();
+            assert_eq!(meta.uid(), OWNER, "{}", path.display());
+            if meta.is_dir() {
+                folders.push(path.clone());
+            }
+            found.push(path);
+        }
+    }
+    assert_eq!(found.len(), 6, "{found:?}");
 }
 
 #[tokio::test]
