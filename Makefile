@@ -7,19 +7,20 @@ SHELL := /bin/bash
 
 PORT ?= 3000
 DATA := .forge
-# How long `make soak` kills and loads, in seconds.
+# How long `make soak` loads, kills and cuts off, in seconds.
 DURATION ?= 600
 BENCH ?=
 BINARIES := forge-hub forge-agent queuectl
 FAULTS := fault-ack-early fault-no-fencing fault-sync-normal
 # What tests use beyond the build: a program and the Debian package that has it.
-TEST_TOOLS := strace:strace python3:python3 perl:perl ip:iproute2 prlimit:util-linux setsid:util-linux mount:mount \
-  chromium:chromium tmux:tmux
+TEST_TOOLS := strace:strace python3:python3 perl:perl ip:iproute2 prlimit:util-linux setsid:util-linux mount:mount mkfs.ext4:e2fsprogs \
+  chromium:chromium shellcheck:shellcheck mmdebstrap:mmdebstrap systemd-analyze:systemd curl:curl tmux:tmux jq:jq
 NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 # Long or timing-sensitive tests, which prove nothing about coverage and would be slow under it.
-HEAVY := package(forge-tests) and test(/^(crash|controls|hostile|sync_order|agent::floods|queuectl::sharing)::/)
+HEAVY := package(forge-tests) and test(/^(crash|controls|deploy|hostile|sync_order|agent::floods|queuectl::sharing)::/)
 
-.PHONY: help up test lint unit faults browser screenshots web generated bench soak coverage fmt clean cargo tools
+.PHONY: help up test lint unit faults browser screenshots web generated bench soak record coverage fmt clean cargo tools \
+  dist deny reset fresh shell
 
 help:
 	@echo 'make up         build hub and agent, start both on this machine (port $(PORT)), run a sample job'
@@ -27,8 +28,13 @@ help:
 	@echo 'make browser    only the tests of the dashboard in a real browser'
 	@echo 'make screenshots take the pictures in docs/screenshots anew'
 	@echo 'make bench      print speed and size figures (BENCH="--quick" for a minute of them)'
-	@echo 'make soak       kill the hub under load for DURATION=$(DURATION) seconds'
+	@echo 'make soak       load, kill and cut off a small fleet for DURATION=$(DURATION) seconds, and watch its memory'
+	@echo 'make record     record what agent and hub of this version say, for the tests of later versions'
 	@echo 'make coverage   print line coverage; engine and store must have 90 %'
+	@echo 'make dist       build what is given to others into dist/: programs, checksums, SBOM, image context'
+	@echo 'make deny       look for known weaknesses, licences and crates that may not be used'
+	@echo 'make fresh      prove that make up works on a bare Debian (needs root; about ten minutes)'
+	@echo 'make reset      stop what make up started and remove its data ($(DATA))'
 	@echo 'make fmt        format the code'
 	@echo 'make clean      remove what was built (not the data in $(DATA))'
 
@@ -61,9 +67,14 @@ tools: cargo
 	  done; \
 	fi
 
-lint: cargo
+lint: cargo shell
 	cargo fmt --check
 	cargo clippy --workspace --all-targets -- -D warnings
+
+shell:
+	@if command -v shellcheck >/dev/null; then \
+	  shellcheck deploy/install.sh scripts/up scripts/reset scripts/dist scripts/debian-root scripts/fresh .ci/run; \
+	else echo 'SKIPPED: the check of shell scripts, because shellcheck is missing.' >&2; fi
 
 # What tests drive. Always of the whole workspace: to build a part of it would build the dependencies again, with
 # the features that this part needs.
@@ -113,9 +124,35 @@ bench: cargo
 	@cargo build --release -p forge-hub -p forge-agent -p forge-cli -p forge-bench
 	@target/release/forge-bench $(BENCH)
 
+# A hub and two agents that are killed, cut off and loaded; then ten thousand jobs by sixteen processes on one file.
 soak: cargo
-	cargo build --release -p forge-hub --bin forge-hub
-	DURATION=$(DURATION) cargo test --release -p forge-tests --test it -- --ignored --exact --nocapture crash::soak
+	cargo build --release --workspace $(addprefix --bin ,$(BINARIES))
+	DURATION=$(DURATION) cargo test --release --workspace --test it -- --ignored --exact --nocapture --test-threads 1 \
+	  soak::fleet_keeps_its_promises_for_as_long_as_it_is_told \
+	  queuectl::sharing::each_of_ten_thousand_jobs_runs_exactly_once
+
+# What agent and hub of this version say to each other, for the tests of later versions.
+record: cargo
+	$(BUILD)
+	cargo test --workspace --test it -- --ignored --exact --nocapture versions::record_this_version
+
+dist: cargo
+	@scripts/dist
+
+deny: cargo
+	@if ! command -v cargo-deny >/dev/null; then \
+	  echo 'SKIPPED: cargo-deny is missing. To have it: cargo install --locked cargo-deny' >&2; \
+	else \
+	  cargo deny check bans licenses sources; \
+	  if cargo deny fetch db >/dev/null 2>&1; then cargo deny check --disable-fetch advisories; \
+	  else echo 'SKIPPED: known weaknesses, because their database cannot be fetched.' >&2; fi; \
+	fi
+
+fresh:
+	@scripts/fresh
+
+reset:
+	@scripts/reset
 
 coverage: cargo
 	@HEAVY='$(HEAVY)' scripts/coverage

@@ -15,7 +15,7 @@ const CONFIG_NAME: &str = "FORGE_AGENT_CONFIG";
 
 /// Pushes this machine's metrics to a Forge Fleet hub and, when enabled, runs jobs for it.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "forge-agent", version, max_term_width = 100)]
+#[command(name = "forge-agent", version = forge_version::LONG, max_term_width = 100)]
 pub struct Config {
     /// Where the hub is, such as https://hub.example.com.
     #[arg(long, env = "HUB_URL", value_parser = hub_url, global = true, default_value = "http://127.0.0.1:3000")]

@@ -33,12 +33,22 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == "__supervise") {
         supervise::main();
     }
+    hide_from_solvers();
     match start() {
         Ok(code) => code,
         Err(error) => {
             eprintln!("forge-agent: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Solvers run under the same account, which may read its own processes' environment and memory: the
+/// token is in there. The system keeps them out of a process that says it is not to be dumped.
+fn hide_from_solvers() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = nix::sys::prctl::set_dumpable(false) {
+        eprintln!("forge-agent: jobs of this machine could read its token: {error}");
     }
 }
 
@@ -90,7 +100,7 @@ async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let stop = CancellationToken::new();
     let pushing = push_metrics(hub.clone(), config.push_interval_ms, stop.clone());
     tracing::info!(
-        worker.id = %hub.worker_id(), hub = config.hub_url, version = env!("CARGO_PKG_VERSION"),
+        worker.id = %hub.worker_id(), hub = config.hub_url, version = forge_version::LONG,
         jobs = config.worker_enabled, "started"
     );
     let mut signals = Signals::listen()?;
@@ -179,7 +189,7 @@ async fn work(config: &Config, hub: Hub, trust: Trust, signals: &mut Signals) ->
             tags: config.worker_tags.0.clone(),
             hostname: Some(machine.hostname),
             pid: Some(std::process::id()),
-            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            version: Some(forge_version::VERSION.to_owned()),
             os: Some(machine.os),
             arch: Some(machine.arch),
             slots: Some(config.worker_slots),

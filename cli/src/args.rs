@@ -20,7 +20,7 @@ use clap::{Args, Parser, Subcommand};
 /// exponential backoff, and a dead letter queue. With --hub, HUB_URL or a saved context the same commands, and
 /// more, are about that hub.
 #[derive(Debug, Parser)]
-#[command(name = "queuectl", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "queuectl", version = forge_version::LONG, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Arguments {
     /// How to print; a table on a terminal and JSON elsewhere when left out
     #[arg(short, long, global = true, value_enum, value_name = "FORMAT")]

@@ -8,6 +8,8 @@ mod hub;
 mod local;
 mod output;
 mod problem;
+#[cfg(test)]
+mod settings_page;
 mod span;
 mod target;
 mod top;

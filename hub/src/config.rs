@@ -1,16 +1,20 @@
 //! What an operator can set: each setting is a flag and an environment name.
 
-use crate::{background::retention::Keep, secret::Secret};
+use crate::{
+    adapter::http::tls,
+    background::{backup as backups, retention::Keep},
+    backup,
+    secret::Secret,
+};
 use clap::Parser;
-use std::{net::IpAddr, path::PathBuf};
+use std::{net::IpAddr, path::PathBuf, time::Duration};
+
+pub(crate) const ABOUT: &str =
+    "The hub of a compute fleet: keeps jobs and workers durably, serves the API and the event streams.";
+pub(crate) const AFTER_HELP: &str = "Start it, then enqueue a job:\n  curl -H \"Authorization: Bearer $TOKEN\" -d '{\"type\":\"demo\"}' http://127.0.0.1:3000/api/jobs\n\nAPI documentation is at /api/docs of the running hub.";
 
 #[derive(Parser)]
-#[command(
-    name = "forge-hub",
-    version,
-    about = "The hub of a compute fleet: keeps jobs and workers durably, serves the API and the event streams.",
-    after_help = "Start it, then enqueue a job:\n  curl -H \"Authorization: Bearer $TOKEN\" -d '{\"type\":\"demo\"}' http://127.0.0.1:3000/api/jobs\n\nAPI documentation is at /api/docs of the running hub."
-)]
+#[command(name = "forge-hub", version = forge_version::LONG, about = ABOUT, after_help = AFTER_HELP)]
 pub struct Config {
     /// Address to listen on
     #[arg(long, env = "HOST", default_value = "0.0.0.0")]
@@ -21,7 +25,7 @@ pub struct Config {
     pub port: u16,
 
     /// Database file; its folder also gets the logs, the solvers and the administrator's secret
-    #[arg(long, env = "SQLITE_PATH", default_value = "./forge-fleet.sqlite")]
+    #[arg(long, env = "SQLITE_PATH", global = true, default_value = "./forge-fleet.sqlite")]
     pub sqlite_path: PathBuf,
 
     /// The administrator's token. Without it one is made on first start, kept beside the database
@@ -54,7 +58,21 @@ pub struct Config {
     #[arg(long, env = "MAX_WATCHERS", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_watchers: u32,
 
-    /// Marks session cookies as https-only, for a hub behind a proxy that speaks TLS
+    /// Certificate chain in PEM: the hub then speaks https, and takes up a new one by itself
+    #[arg(long, env = "TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// The certificate's private key in PEM
+    #[arg(long, env = "TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Reverse proxies whose X-Forwarded-For is believed: addresses and networks such as
+    /// 10.0.0.0/8, separated by commas
+    #[arg(long, env = "TRUSTED_PROXIES", default_value = "")]
+    pub trusted_proxies: String,
+
+    /// Marks session cookies as https-only, for a hub behind a proxy that speaks TLS; with TLS_CERT
+    /// they always are
     #[arg(long, env = "SECURE_COOKIES", default_value_t = false, action = clap::ArgAction::Set)]
     pub secure_cookies: bool,
 
@@ -74,6 +92,23 @@ pub struct Config {
     #[arg(long, env = "KEEP_EVENTS_DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub keep_events_days: u32,
 
+    /// Makes a backup this often, such as 6h or 1d, and keeps the newest; without it none are made
+    #[arg(long, env = "BACKUP_EVERY", value_name = "TIME", value_parser = span)]
+    pub backup_every: Option<Duration>,
+
+    /// Folder for backups, best on another disk; otherwise `backups` beside the database
+    #[arg(long, env = "BACKUP_DIR", value_name = "FOLDER")]
+    pub backup_dir: Option<PathBuf>,
+
+    /// How many backups are kept; the oldest go first
+    #[arg(long, env = "BACKUP_KEEP", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    pub backup_keep: u32,
+
+    /// Folder with the agent and queuectl for machines to fetch, as `make dist` fills it. Else
+    /// `downloads` beside this program, or /usr/share/forge-fleet/downloads
+    #[arg(long, env = "DOWNLOADS_DIR")]
+    pub downloads_dir: Option<PathBuf>,
+
     /// File to write the address to once the hub is ready
     #[arg(long, env = "FORGE_READY_FILE")]
     pub ready_file: Option<PathBuf>,
@@ -84,6 +119,23 @@ pub struct Config {
 }
 
 impl Config {
+    pub fn tls_files(&self) -> Option<tls::Files> {
+        Some(tls::Files { certificate: self.tls_cert.clone()?, key: self.tls_key.clone()? })
+    }
+
+    pub fn backup_folder(&self) -> PathBuf {
+        self.backup_dir.clone().unwrap_or_else(|| backup::default_folder(&self.sqlite_path))
+    }
+
+    pub fn backups(&self) -> Option<backups::Schedule> {
+        Some(backups::Schedule {
+            database: self.sqlite_path.clone(),
+            folder: self.backup_folder(),
+            every: self.backup_every?,
+            keep: self.backup_keep,
+        })
+    }
+
     pub fn keep(&self) -> Keep {
         const DAY_MS: i64 = 24 * 3_600_000;
         Keep {
@@ -93,6 +145,16 @@ impl Config {
             events_ms: i64::from(self.keep_events_days) * DAY_MS,
         }
     }
+}
+
+/// A number and its unit.
+fn span(text: &str) -> Result<Duration, String> {
+    const UNITS: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3_600), ('d', 86_400)];
+    let parsed = UNITS.iter().find_map(|(unit, seconds)| {
+        let number: u64 = text.trim().strip_suffix(*unit)?.trim().parse().ok()?;
+        number.checked_mul(*seconds).filter(|seconds| *seconds > 0)
+    });
+    parsed.map(Duration::from_secs).ok_or_else(|| "use a number and s, m, h or d: 30m, 6h, 1d".to_owned())
 }
 
 fn secret(text: &str) -> Result<Secret, String> {
@@ -160,11 +222,17 @@ mod tests {
             ["--max-watchers", "0"],
             ["--keep-completed-days", "0"],
             ["--public-events", "perhaps"],
+            ["--backup-every", "6"],
+            ["--backup-every", "0h"],
+            ["--backup-keep", "0"],
+            ["--tls-cert", "without-a-key.pem"],
+            ["--tls-key", "without-a-certificate.pem"],
             ["--ingest-secret", "short"],
             ["--ingest-secret", "with a space in the middle"],
         ] {
             assert!(parse(&arguments).is_err(), "{arguments:?}");
         }
+        assert_eq!(parse(&["--backup-every", "6h"]).unwrap().backup_every, Some(Duration::from_secs(21_600)));
         assert!(parse(&["--public-events", "false", "--ingest-secret", "0123456789abcdef"]).is_ok());
     }
 

@@ -4,6 +4,7 @@ use crate::{
     clock::Clock,
     events::Events,
     metrics::Metrics,
+    problems::{DISK_FULL, Problems},
     store::{self, Store},
 };
 use forge_engine::{
@@ -25,6 +26,9 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
+/// What a caller is told whose write found the disk full.
+pub const NO_ROOM: &str =
+    "the hub's disk is full, so nothing was changed: free some space on it, then send this again";
 /// How often a worker should send a heartbeat.
 pub const HEARTBEAT_MS: i64 = 10_000;
 /// Leases extended in one command when the hub starts.
@@ -246,6 +250,7 @@ async fn give_back(hub: &Hub, jobs: Vec<Arc<Job>>) {
 pub struct Publisher {
     pub events: std::sync::OnceLock<Arc<Events>>,
     pub metrics: Arc<Metrics>,
+    pub problems: Arc<Problems>,
 }
 
 impl store::sqlite::Observer for Publisher {
@@ -257,6 +262,12 @@ impl store::sqlite::Observer for Publisher {
 
     fn batch(&self, commands: usize, commit: Duration) {
         self.metrics.committed(commands, commit);
+    }
+
+    fn no_room(&self, error: &store::Error) {
+        if self.problems.raise(DISK_FULL, NO_ROOM) {
+            tracing::error!(%error, "the disk is full: writes are refused until there is room; reads go on");
+        }
     }
 }
 

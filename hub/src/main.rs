@@ -2,7 +2,12 @@
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use forge_hub::{config::Config, service::Service};
+use forge_hub::{
+    cli::{Cli, Command},
+    command,
+    config::Config,
+    service::Service,
+};
 use std::io::{IsTerminal as _, Write as _};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +17,10 @@ use tracing_subscriber::EnvFilter;
 const STOP_AFTER: std::time::Duration = std::time::Duration::from_millis(9_500);
 
 fn main() {
-    let config = Config::parse();
+    let Cli { config, command } = Cli::parse();
+    if let Some(command) = command {
+        std::process::exit(operate(&command, &config));
+    }
     if let Err(error) = start_log(&config.log_level) {
         eprintln!("forge-hub: {error:#}");
         std::process::exit(2);
@@ -27,6 +35,18 @@ fn main() {
         tracing::error!("{error:#}");
         eprintln!("forge-hub: {error:#}");
         std::process::exit(1);
+    }
+}
+
+/// The exit code: 0 when all is well.
+fn operate(command: &Command, config: &Config) -> i32 {
+    match command::run(command, config) {
+        Ok(true) => 0,
+        Ok(false) => 1,
+        Err(error) => {
+            eprintln!("forge-hub: {error:#}");
+            1
+        }
     }
 }
 
@@ -47,7 +67,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let service = Service::start(config, stop.clone()).await?;
-    tracing::info!(address = %service.address, version = env!("CARGO_PKG_VERSION"), "listening");
+    tracing::info!(address = %service.address, version = forge_version::LONG, "listening");
     greet(config, &service);
     if let Some(path) = &config.ready_file {
         write_whole(path, &service.address.to_string())
@@ -88,18 +108,19 @@ fn greet(config: &Config, service: &Service) {
     } else {
         service.address.to_string()
     };
+    let url = format!("{}://{host}", if config.tls_cert.is_some() { "https" } else { "http" });
     let database = std::path::absolute(&config.sqlite_path).unwrap_or_else(|_| config.sqlite_path.clone());
     let secret_file = forge_hub::secret::admin_secret_path(&database);
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "Forge Fleet hub {}", env!("CARGO_PKG_VERSION"));
-    let _ = writeln!(out, "  listening on  http://{host}");
+    let _ = writeln!(out, "Forge Fleet hub {}", forge_version::LONG);
+    let _ = writeln!(out, "  listening on  {url}");
     let login = if service.secret_is_new {
         format!("#token={}   (logs in)", service.secret.expose())
     } else {
         String::new()
     };
-    let _ = writeln!(out, "  dashboard     http://{host}/{login}");
-    let _ = writeln!(out, "  API docs      http://{host}/api/docs");
+    let _ = writeln!(out, "  dashboard     {url}/{login}");
+    let _ = writeln!(out, "  API docs      {url}/api/docs");
     let _ = writeln!(out, "  database      {}", database.display());
     let token = if config.ingest_secret.is_some() {
         let _ = writeln!(out, "  token         from FORGE_INGEST_SECRET");
@@ -119,7 +140,7 @@ fn greet(config: &Config, service: &Service) {
     let _ = writeln!(out, "\nEnqueue a job:");
     let _ = writeln!(
         out,
-        "  curl -sS -H \"Authorization: Bearer {token}\" -d '{{\"type\":\"demo\",\"params\":{{\"n\":1}}}}' http://{host}/api/jobs"
+        "  curl -sS -H \"Authorization: Bearer {token}\" -d '{{\"type\":\"demo\",\"params\":{{\"n\":1}}}}' {url}/api/jobs"
     );
     let _ = out.flush();
 }

@@ -33,7 +33,11 @@ pub struct Metrics {
     watchers: Gauge,
     long_polls: Gauge,
     database_bytes: Gauge,
+    disk_free_bytes: Gauge,
+    problems: Gauge,
     nodes: Gauge,
+    pub backup_failures: Counter,
+    backup_last_success: Gauge,
 }
 
 /// What only the caller of `/metrics` knows at that moment.
@@ -44,6 +48,9 @@ pub struct Readings {
     pub database_bytes: u64,
     /// Events published but not yet read by the slowest watcher.
     pub event_lag: u64,
+    pub disk_free_bytes: u64,
+    /// As `/api/health` lists them.
+    pub problems: u64,
 }
 
 impl Metrics {
@@ -54,8 +61,10 @@ impl Metrics {
         let claim_seconds = Histogram::new(exponential_buckets(0.000_1, 2.0, 20));
         let commit_seconds = Histogram::new(exponential_buckets(0.000_05, 2.0, 18));
         let batch_commands = Histogram::new(exponential_buckets(1.0, 2.0, 10));
-        let [event_lag, watchers, database_bytes, nodes] = std::array::from_fn(|_| Gauge::default());
+        let [event_lag, watchers, database_bytes, disk_free_bytes, problems, nodes] =
+            std::array::from_fn(|_| Gauge::default());
         let long_polls = Gauge::default();
+        let (backup_failures, backup_last_success) = (Counter::default(), Gauge::default());
         registry.register("jobs", "Jobs by queue, type and status", jobs.clone());
         registry.register("claim_commands", "Claims that callers sent", claims.clone());
         registry.register(
@@ -69,6 +78,14 @@ impl Metrics {
         registry.register("watchers", "Open event streams", watchers.clone());
         registry.register("long_polls", "Requests that wait for something", long_polls.clone());
         registry.register("database_bytes", "Size of the database files", database_bytes.clone());
+        registry.register("disk_free_bytes", "Room on the disk of the database", disk_free_bytes.clone());
+        registry.register("problems", "What /api/health lists as wrong right now", problems.clone());
+        registry.register("backup_failures", "Scheduled backups that failed", backup_failures.clone());
+        registry.register(
+            "backup_last_success_seconds",
+            "When the last scheduled backup of this run was finished, in seconds since 1970; 0 is never",
+            backup_last_success.clone(),
+        );
         registry.register("nodes", "Machines that ever pushed metrics", nodes.clone());
         Self {
             registry,
@@ -81,7 +98,11 @@ impl Metrics {
             watchers,
             long_polls,
             database_bytes,
+            disk_free_bytes,
+            problems,
             nodes,
+            backup_failures,
+            backup_last_success,
         }
     }
 
@@ -93,6 +114,10 @@ impl Metrics {
 
     pub fn long_polls(&self) -> i64 {
         self.long_polls.get()
+    }
+
+    pub fn backed_up(&self, now_ms: i64) {
+        self.backup_last_success.set(now_ms / 1_000);
     }
 
     pub fn committed(&self, commands: usize, commit: Duration) {
@@ -113,6 +138,8 @@ impl Metrics {
         self.nodes.set(whole(readings.nodes));
         self.database_bytes.set(whole(readings.database_bytes));
         self.event_lag.set(whole(readings.event_lag));
+        self.disk_free_bytes.set(whole(readings.disk_free_bytes));
+        self.problems.set(whole(readings.problems));
         let mut text = String::new();
         text::encode(&mut text, &self.registry).expect("writing to a string cannot fail");
         text

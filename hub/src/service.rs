@@ -4,23 +4,27 @@ use crate::{
     adapter::http::{
         self, App, Auth, AuthSettings,
         headers::Origins,
-        server::{self, ServerLimits},
+        proxies::Proxies,
+        server::{self, Front, ServerLimits},
         sse::Watchers,
+        tls::Tls,
     },
-    background::{announcer, history, operations::Operations, reaper, retention},
+    background::{announcer, backup, disk, history, operations::Operations, reaper, retention},
     clock::{Clock, SystemClock},
     config::Config,
+    downloads::Downloads,
     events::Events,
     fleet::Fleet,
     hub::{Hub, Publisher},
     metrics::Metrics,
+    problems::Problems,
     secret::{self, Secret},
     solvers::{self, Solvers},
     store::{Store, sqlite},
 };
 use anyhow::Context as _;
 use forge_engine::lifecycle::Policy;
-use std::{fs::File, net::SocketAddr, sync::Arc, time::Duration};
+use std::{fs::File, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +39,7 @@ pub struct Service {
     app: Arc<App>,
     listener: TcpListener,
     router: axum::Router,
-    origins: Origins,
+    front: Front,
     limits: ServerLimits,
     duties: JoinSet<()>,
     stop: CancellationToken,
@@ -48,6 +52,9 @@ impl Service {
     pub async fn start(config: &Config, stop: CancellationToken) -> anyhow::Result<Self> {
         let origins = Origins::parse(&config.cors_origins)
             .map_err(|why| anyhow::anyhow!("CORS_ORIGINS is not valid: {why}"))?;
+        let proxies = Proxies::parse(&config.trusted_proxies)
+            .map_err(|why| anyhow::anyhow!("TRUSTED_PROXIES is not valid: {why}"))?;
+        let tls = config.tls_files().map(Tls::load).transpose()?.map(Arc::new);
         let path = &config.sqlite_path;
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder)
@@ -60,7 +67,12 @@ impl Service {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let policy = Policy::default();
         let metrics = Arc::new(Metrics::new());
-        let publisher = Arc::new(Publisher { metrics: metrics.clone(), ..Publisher::default() });
+        let problems = Arc::new(Problems::default());
+        let publisher = Arc::new(Publisher {
+            metrics: metrics.clone(),
+            problems: problems.clone(),
+            ..Publisher::default()
+        });
         let store: Arc<dyn Store> = sqlite::open(path, clock.clone(), policy, publisher.clone())?;
         let events = Arc::new(Events::new(store.event_range().await?));
         let _ = publisher.events.set(events.clone());
@@ -73,7 +85,7 @@ impl Service {
         let settings = AuthSettings {
             requests_per_second: config.rate_limit,
             requests_burst: config.rate_limit.saturating_mul(2),
-            secure_cookies: config.secure_cookies,
+            secure_cookies: config.secure_cookies || tls.is_some(),
             origins: origins.clone(),
             ..AuthSettings::default()
         };
@@ -84,6 +96,10 @@ impl Service {
         let (operations, run_operations) = Operations::start(hub.clone(), stop.clone()).await?;
         let mut app = App::new(hub.clone(), auth, fleet.clone(), Arc::new(solvers), operations, stop.clone());
         app.public_events = config.public_events;
+        app.problems = problems.clone();
+        if let Some(folder) = &config.downloads_dir {
+            app.downloads = Downloads::new(folder);
+        }
         app.keep = config.keep();
         app.watchers = Arc::new(Watchers::new(u64::from(config.max_watchers)));
         let app = Arc::new(app);
@@ -100,6 +116,15 @@ impl Service {
         duties.spawn(reaper::run(hub.clone(), reaper::EVERY, stop.clone()));
         duties.spawn(retention::run(hub.clone(), config.keep(), stop.clone()));
         duties.spawn(announcer::run(hub.clone(), stop.clone()));
+        if let Some(tls) = &tls {
+            duties.spawn(tls.clone().watch(problems.clone(), stop.clone()));
+        }
+        if let Some(schedule) = config.backups() {
+            let metrics = hub.metrics.clone();
+            duties.spawn(backup::run(schedule, problems.clone(), metrics, stop.clone()));
+        }
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        duties.spawn(disk::run(hub.clone(), problems.clone(), folder, stop.clone()));
         let (wakes, stopping) = (app.log_wakes.clone(), stop.clone());
         duties.spawn(async move { wakes.run(hub, stopping).await });
         let stopping = stop.clone();
@@ -116,7 +141,7 @@ impl Service {
             app,
             listener,
             router,
-            origins,
+            front: Front { origins, proxies, tls },
             limits,
             duties,
             stop,
@@ -126,7 +151,7 @@ impl Service {
 
     /// Serves until the stop token is cancelled, then finishes what was begun.
     pub async fn run(mut self) {
-        server::serve(self.listener, self.router, self.origins, self.limits, self.stop).await;
+        server::serve(self.listener, self.router, self.front, self.limits, self.stop).await;
         while let Some(ended) = self.duties.join_next().await {
             if let Err(error) = ended {
                 tracing::error!(%error, "a background duty failed");

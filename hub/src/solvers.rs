@@ -106,6 +106,13 @@ impl Solvers {
         Ok(Upload { pieces, task, received: 0, bytes_max: self.bytes_max })
     }
 
+    /// What a folder holds. Blocks.
+    pub fn list_folder(folder: &Path) -> io::Result<Vec<(PathBuf, Solver)>> {
+        let solvers = none_if_missing(list(folder))?.unwrap_or_default();
+        let placed = |solver: Solver| (place_of(folder, &solver.sha256), solver);
+        Ok(solvers.into_iter().map(placed).collect())
+    }
+
     pub async fn list(&self) -> io::Result<Vec<Solver>> {
         let folder = Arc::clone(&self.folder);
         blocking(move || list(&folder)).await
@@ -251,7 +258,11 @@ impl Drop for Temporary {
 
 /// `ab/abcdef…`, so that no folder grows without bound.
 fn place(folder: &Path, name: &Checksum) -> PathBuf {
-    folder.join(&name.0[..2]).join(&name.0)
+    place_of(folder, &name.0)
+}
+
+fn place_of(folder: &Path, sha256: &str) -> PathBuf {
+    folder.join(&sha256[..2]).join(sha256)
 }
 
 fn list(folder: &Path) -> io::Result<Vec<Solver>> {

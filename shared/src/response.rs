@@ -248,6 +248,15 @@ pub struct Session {
     pub expires_at: i64,
 }
 
+/// A program that machines fetch from the hub.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Download {
+    /// Such as `forge-agent-linux-x86_64`; it is at `/downloads/<name>`.
+    pub name: String,
+    pub bytes: u64,
+    pub sha256: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
     pub ok: bool,
@@ -256,13 +265,38 @@ pub struct Health {
     pub clients: u64,
     pub nodes: u64,
     pub version: String,
+    /// What the hub was built from: a commit's first digits, or a word where there is none.
+    pub commit: String,
     pub uptime_ms: i64,
+    /// `degraded` while there are problems: the hub answers, but cannot do all that it should.
+    pub status: HealthStatus,
+    pub problems: Vec<Problem>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HealthStatus {
+    Ok,
+    Degraded,
+}
+
+/// Something about the hub that needs a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Problem {
+    /// A word for programs, such as `disk_full`.
+    pub code: String,
+    /// What it is and what to do about it.
+    pub message: String,
+    /// Since when, in ms since 1970.
+    pub since: i64,
 }
 
 /// What a hub is and how it is set up. Sizes are bytes, spans of time milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Settings {
     pub version: String,
+    /// What the hub was built from: a commit's first digits, or a word where there is none.
+    pub commit: String,
     pub started_at: i64,
     /// Jobs, workers, tokens and events.
     pub database_bytes: u64,

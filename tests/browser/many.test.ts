@@ -69,6 +69,25 @@ test('a hundred thousand rows scroll', { timeout: 240_000 }, async ({ admin, hub
   expect(await page.getByRole('row').count()).toBeLessThan(ROWS_IN_PAGE_MAX);
 });
 
+test('going back from a job shows the list where it was left', async ({ admin, hub }) => {
+  await hub.enqueueMany(2_000, (index) => ({ type: 'row', queue: 'long', params: { index } }));
+  const page = await admin.open('/jobs?queue=long');
+  const grid = page.getByRole('grid');
+  await grid.getByText('"index":1999').first().waitFor();
+  await grid.evaluate(async (list) => {
+    while (!list.textContent?.includes('"index":700}')) {
+      list.scrollTop += 300;
+      await new Promise(requestAnimationFrame);
+    }
+  });
+  const row = page.getByRole('row').filter({ hasText: '"index":700}' });
+  await row.getByRole('link').first().click();
+  await page.getByRole('heading', { name: 'Params' }).waitFor();
+  await page.goBack();
+  await row.waitFor();
+  expect(await row.evaluate((element) => element.getBoundingClientRect().top)).toBeGreaterThan(0);
+});
+
 /** Printed and not judged: how long a frame takes says as much about the machine as about the page. */
 function tell(what: string, took: number[]) {
   const sorted = [...took].sort((a, b) => a - b);

@@ -20,6 +20,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 const STALE_MAX: usize = 16;
 /// Enough that neither failures nor crashes use a job up during a run.
 const ATTEMPTS: u32 = 1_000;
+/// The type of their jobs; others may be about.
+const TYPE: &str = "load";
 
 /// Where the hub is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,30 +48,44 @@ struct ClientState {
     recorder: Arc<Recorder>,
     counter: u64,
     dice: u64,
+    pace: Duration,
 }
 
 impl Load {
     /// Starts with a watcher that has already seen an event, so that nothing comes before it.
     pub async fn start(hub: &Hub, producers: usize, workers: usize) -> Self {
+        Self::start_paced(hub, producers, workers, Duration::ZERO).await
+    }
+
+    /// The same with clients that rest for so long after each round.
+    pub async fn start_paced(hub: &Hub, producers: usize, workers: usize, pace: Duration) -> Self {
         let (place, receiver) = watch::channel(Place::At(hub.address()));
         let recorder = Arc::new(Recorder::default());
         let mut load = Self { place, recorder, clients: JoinSet::new(), watcher: JoinSet::new() };
         let stream = hub.stream(EVENTS).await;
         load.watcher.spawn(watch(receiver.clone(), stream));
         for n in 0..producers {
-            let client = load.client(&receiver, format!("producer-{n}"), n as u64);
+            let client = load.client(&receiver, format!("producer-{n}"), n as u64, pace);
             load.clients.spawn(Box::pin(client.produce()));
         }
         for n in 0..workers {
-            let client = load.client(&receiver, format!("worker-{n}"), (100 + n) as u64);
+            let client = load.client(&receiver, format!("worker-{n}"), (100 + n) as u64, pace);
             load.clients.spawn(Box::pin(client.work()));
         }
         load
     }
 
-    fn client(&self, place: &watch::Receiver<Place>, name: String, dice: u64) -> ClientState {
+    fn client(&self, place: &watch::Receiver<Place>, name: String, dice: u64, pace: Duration) -> ClientState {
         let http = client_with(Some(SECRET));
-        ClientState { name, http, place: place.clone(), recorder: self.recorder.clone(), counter: 0, dice }
+        ClientState {
+            name,
+            http,
+            place: place.clone(),
+            recorder: self.recorder.clone(),
+            counter: 0,
+            dice,
+            pace,
+        }
     }
 
     /// Tells the clients that the hub is about to die or is back.
@@ -77,9 +93,9 @@ impl Load {
         self.place.send_replace(place);
     }
 
-    /// How many calls have been answered.
-    pub fn calls(&self) -> usize {
-        self.recorder.calls().len()
+    /// How many calls have been made.
+    pub fn calls_made(&self) -> usize {
+        self.recorder.calls_made()
     }
 
     /// Ends the clients, lets the watcher catch up, and reads what the database has.
@@ -251,6 +267,7 @@ impl ClientState {
                 40..80 => self.enqueue_with_key().await,
                 _ => self.enqueue_batch(address).await,
             }
+            tokio::time::sleep(self.pace).await;
         }
     }
 
@@ -297,7 +314,7 @@ impl ClientState {
         let mut stale: VecDeque<Granted> = VecDeque::new();
         while let Some(address) = self.hub().await {
             let claim_id = self.unique("claim");
-            let body = json!({"worker_id": self.name, "max": 2, "claim_id": claim_id, "wait_ms": 50});
+            let body = json!({"worker_id": self.name, "types": [TYPE], "max": 2, "claim_id": claim_id, "wait_ms": 50});
             for granted in self.claim(address, &body).await {
                 self.handle(&granted, &mut stale).await;
             }
@@ -307,6 +324,7 @@ impl ClientState {
                 self.misuse(address, &old).await;
                 stale.pop_front();
             }
+            tokio::time::sleep(self.pace).await;
         }
     }
 
@@ -389,7 +407,7 @@ impl ClientState {
 }
 
 fn new_job(marker: &str, key: Option<&str>) -> Value {
-    let mut job = json!({"type": "load", "params": {"marker": marker}, "max_attempts": ATTEMPTS});
+    let mut job = json!({"type": TYPE, "params": {"marker": marker}, "max_attempts": ATTEMPTS});
     if let Some(key) = key {
         job["idempotency_key"] = json!(key);
     }

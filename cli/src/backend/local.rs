@@ -19,7 +19,7 @@ use forge_engine::{
 };
 use forge_hub::{
     clock::{SystemClock, wall_ms},
-    store::{self, EventBatch, LogAppend, Page, Store, sqlite},
+    store::{self, EventBatch, LogAppend, Order, Page, Store, sqlite},
 };
 use forge_shared::{
     Backoff, BackoffKind, Jitter, JobId, JobType, QueueName, Status, View, WorkerId,
@@ -298,15 +298,15 @@ impl Backend for Local {
 
     async fn jobs(&self, filter: &JobFilter, most: u64, pages: FullPages<'_>) -> Result<(), Problem> {
         self.reclaim().await?;
-        let (mut left, mut before) = (most, None);
+        let (mut left, mut after) = (most, None);
         while left > 0 {
             let limit = u32::try_from(left).unwrap_or(PAGE).min(PAGE);
-            let page = || Page { limit, offset: 0, before, now_ms: wall_ms() };
+            let page = || Page { limit, offset: 0, order: Order::NewestFirst, after, now_ms: wall_ms() };
             let found = patiently(|| self.store.jobs(filter.clone(), page())).await?;
             left = left.saturating_sub(found.jobs.len() as u64);
             pages(found.jobs)?;
-            before = found.next;
-            if before.is_none() {
+            after = found.next;
+            if after.is_none() {
                 break;
             }
         }

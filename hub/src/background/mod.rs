@@ -2,6 +2,8 @@
 //! and each decides through the engine.
 
 pub mod announcer;
+pub mod backup;
+pub mod disk;
 pub mod history;
 pub mod operations;
 pub mod reaper;

@@ -16,9 +16,9 @@ mod tests;
 mod watch;
 
 pub use bucket::Bucket;
-pub use node::RING_MAX;
+pub use node::{HISTORY_MAX, RING_MAX};
 pub use snapshot::{Invalid, Measured, Snapshot};
-pub use watch::PACE;
+pub use watch::{PACE, Shape};
 
 use crate::store::{self, NodeRecord, Store};
 use bytes::Bytes;
@@ -152,11 +152,15 @@ impl Fleet {
         self.nodes.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
-    /// A node in the shape of the fleet view.
-    pub fn node_json(&self, id: &NodeId) -> Option<Bytes> {
+    /// A node in the shape of the fleet view, with so many of its newest snapshots.
+    pub fn node_json(&self, id: &NodeId, history: usize) -> Option<Bytes> {
         let node = self.node(id)?;
-        let message = node.state().message(id);
-        Some(snapshot::unframed(&message))
+        let mut state = node.state();
+        // The whole of it may have been made for a watcher already.
+        Some(match history {
+            HISTORY_MAX => snapshot::unframed(&state.message(id)),
+            some => state.json(id, some),
+        })
     }
 
     pub fn status(&self, id: &NodeId) -> Option<NodeStatus> {

@@ -15,7 +15,7 @@ pub const RING_MAX: usize = 360;
 /// And their bytes: a machine with hundreds of cores keeps fewer.
 const RING_BYTES_MAX: usize = 1 << 20;
 /// Snapshots shown in the fleet view.
-const HISTORY_MAX: usize = 60;
+pub const HISTORY_MAX: usize = 60;
 /// Snapshots stamped further ahead than this give way once the node's clock is right again.
 const AHEAD_MS_TOLERATED: i64 = 60_000;
 
@@ -200,12 +200,35 @@ impl State {
         {
             return message.clone();
         }
-        let message = framed(|out| self.write_json(id, status, out));
+        let message = framed(|out| self.write_json(id, status, HISTORY_MAX, out));
         self.message = Some((status, message.clone()));
         message
     }
 
-    fn write_json(&self, id: &NodeId, status: NodeStatus, out: &mut Vec<u8>) {
+    /// The same without the history, which is nearly all of it.
+    pub(super) fn brief_message(&self, id: &NodeId) -> Bytes {
+        framed(|out| {
+            self.write_head(id, self.status(), out);
+            out.push(b'}');
+        })
+    }
+
+    /// The node in the shape of the fleet view, with so much of its history.
+    pub(super) fn json(&self, id: &NodeId, history: usize) -> Bytes {
+        let mut out = Vec::new();
+        self.write_json(id, self.status(), history, &mut out);
+        out.into()
+    }
+
+    fn write_json(&self, id: &NodeId, status: NodeStatus, history: usize, out: &mut Vec<u8>) {
+        self.write_head(id, status, out);
+        out.extend_from_slice(b",\"history\":");
+        write_array(self.newest(history), out);
+        out.push(b'}');
+    }
+
+    /// All but the history and the brace at the end.
+    fn write_head(&self, id: &NodeId, status: NodeStatus, out: &mut Vec<u8>) {
         let head = Head { id, name: &self.name, last_seen: self.last_seen, status };
         serde_json::to_writer(&mut *out, &head).expect("strings and numbers are always JSON");
         let brace = out.pop();
@@ -215,9 +238,6 @@ impl State {
             Some(latest) => out.extend_from_slice(&latest.json()),
             None => out.extend_from_slice(b"null"),
         }
-        out.extend_from_slice(b",\"history\":");
-        write_array(self.newest(HISTORY_MAX), out);
-        out.push(b'}');
     }
 }
 

@@ -37,7 +37,7 @@ async fn push(fleet: &Fleet, node: &str, pushed: &[(i64, i64)]) {
 }
 
 fn node(fleet: &Fleet, node: &str) -> WireNode {
-    serde_json::from_slice(&fleet.node_json(&id(node)).unwrap()).unwrap()
+    serde_json::from_slice(&fleet.node_json(&id(node), HISTORY_MAX).unwrap()).unwrap()
 }
 
 fn times(fleet: &Fleet, node: &str, limit: usize) -> Vec<i64> {
@@ -203,7 +203,7 @@ async fn a_fleet_watcher_sees_every_node_and_then_changes_at_most_every_two_seco
     let (_bench, fleet) = fleet().await;
     push(&fleet, "a", &[(1, 1)]).await;
     push(&fleet, "b", &[(1, 1)]).await;
-    let mut watcher = pin!(fleet.watch());
+    let mut watcher = pin!(fleet.watch(Shape::Whole));
     assert_eq!(data(&watcher.next().await.unwrap())["id"], "a");
     assert_eq!(data(&watcher.next().await.unwrap())["id"], "b");
     let start = Instant::now();
@@ -228,7 +228,7 @@ async fn a_fleet_watcher_hears_of_silence() {
         let (fleet, stop) = (Arc::clone(&fleet), stop.clone());
         async move { fleet.run(stop).await }
     });
-    let mut watcher = pin!(fleet.watch());
+    let mut watcher = pin!(fleet.watch(Shape::Whole));
     let start = Instant::now();
     for (status, seconds) in [("online", 0), ("degraded", 15), ("offline", 60)] {
         assert_eq!(data(&watcher.next().await.unwrap())["status"], status);
@@ -241,7 +241,7 @@ async fn a_fleet_watcher_hears_of_silence() {
 async fn a_message_is_made_once_for_all_watchers() {
     let (_bench, fleet) = fleet().await;
     push(&fleet, "a", &[(1, 1)]).await;
-    let (mut one, mut two) = (pin!(fleet.watch()), pin!(fleet.watch()));
+    let (mut one, mut two) = (pin!(fleet.watch(Shape::Whole)), pin!(fleet.watch(Shape::Whole)));
     let (first, second) = (one.next().await.unwrap(), two.next().await.unwrap());
     assert_eq!(first.as_ptr(), second.as_ptr());
 }

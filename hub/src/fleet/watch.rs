@@ -23,6 +23,16 @@ struct FleetWatcher {
     upto: u64,
     /// When the last message went out.
     last: Option<Instant>,
+    shape: Shape,
+}
+
+/// What a message says of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// All that the fleet view shows.
+    Whole,
+    /// That without the history: the watcher has what came before.
+    Brief,
 }
 
 impl FleetWatcher {
@@ -31,7 +41,11 @@ impl FleetWatcher {
             if let Some((number, node)) = self.fleet.change_after(self.sent, self.upto) {
                 self.sent = number;
                 self.last = Some(Instant::now());
-                return Some(node.state().message(&node.id));
+                let mut state = node.state();
+                return Some(match self.shape {
+                    Shape::Whole => state.message(&node.id),
+                    Shape::Brief => state.brief_message(&node.id),
+                });
             }
             self.sent = self.upto;
             if let Some(last) = self.last.take() {
@@ -72,10 +86,10 @@ impl NodeWatcher {
 
 impl Fleet {
     /// Every node once, then each whenever it changed, as messages of an event stream.
-    pub fn watch(self: &Arc<Self>) -> impl Stream<Item = Bytes> + Send + use<> {
+    pub fn watch(self: &Arc<Self>, shape: Shape) -> impl Stream<Item = Bytes> + Send + use<> {
         let mut newest = self.newest.subscribe();
         let upto = *newest.borrow_and_update();
-        let watcher = FleetWatcher { fleet: Arc::clone(self), newest, sent: 0, upto, last: None };
+        let watcher = FleetWatcher { fleet: Arc::clone(self), newest, sent: 0, upto, last: None, shape };
         unfold(watcher, |mut watcher| async move { watcher.next().await.map(|message| (message, watcher)) })
     }
 

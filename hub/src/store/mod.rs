@@ -114,6 +114,8 @@ pub trait Store: Send + Sync + 'static {
     async fn read_log(&self, job: &JobId, attempt: u32, offset: u64, max: usize) -> Result<LogSlice, Error>;
     async fn delete_logs(&self, jobs: Vec<JobId>) -> Result<(), Error>;
 
+    /// Really writes to both files, without changing anything: is there room again?
+    async fn try_write(&self) -> Result<(), Error>;
     /// A cheap proof that both files can still be read and written.
     async fn ping(&self) -> Result<(), Error>;
     fn figures(&self) -> Figures;

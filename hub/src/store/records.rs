@@ -13,16 +13,32 @@ use std::{collections::BTreeMap, sync::Arc};
 pub struct Page {
     pub limit: u32,
     pub offset: u32,
-    /// Only jobs with a number below this.
-    pub before: Option<i64>,
+    pub order: Order,
+    /// Only jobs behind this place.
+    pub after: Option<Place>,
     pub now_ms: i64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    #[default]
+    NewestFirst,
+    /// By when they are due. Only for views of jobs that wait for their time.
+    SoonestFirst,
+}
+
+/// A job's place in a list, whatever its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub run_at: i64,
+    pub seq: i64,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct JobPage {
     pub jobs: Vec<forge_shared::Job>,
-    /// Pass as `before` for the next page.
-    pub next: Option<i64>,
+    /// Pass as `after` for the next page.
+    pub next: Option<Place>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -197,6 +213,8 @@ pub struct Figures {
     /// Of the one with logs and machine history.
     pub side_bytes: u64,
     pub waiting_claims: u64,
+    /// Room on the disk; 0 when that is not known.
+    pub disk_free_bytes: u64,
 }
 
 /// Events of one commit, as they are published.

@@ -1,19 +1,23 @@
-//! What can stand between an agent and a server: an older hub's manners, TLS, a proxy, and servers
-//! of solvers that behave badly.
+//! What can stand between an agent and a server: an older hub's manners, a recorder, a bad line, TLS, a
+//! proxy, and servers of solvers that behave badly.
 
 pub mod front;
+pub mod http;
+pub mod line;
 pub mod origin;
 pub mod proxy;
+pub mod recorded_hub;
+pub mod recorder;
 pub mod tls;
 
 use std::{future::Future, net::SocketAddr};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     net::{TcpListener, TcpStream},
-    task::JoinHandle,
+    task::{JoinHandle, JoinSet},
 };
 
-/// Listens until it is dropped.
+/// Listens until it is dropped, which also ends every connection.
 struct Listening {
     address: SocketAddr,
     task: JoinHandle<()>,
@@ -25,10 +29,33 @@ impl Listening {
         F: Future<Output = ()> + Send + 'static,
     {
         let listener = TcpListener::bind((host, 0)).await.expect("listen on a port of our own");
+        Self::on(listener, serve)
+    }
+
+    /// At an address that was listened on before.
+    async fn again_at<F>(address: SocketAddr, serve: impl Fn(TcpStream) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let listener = TcpListener::bind(address).await.expect("listen there again");
+        Self::on(listener, serve)
+    }
+
+    fn on<F>(listener: TcpListener, serve: impl Fn(TcpStream) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let address = listener.local_addr().expect("an address");
         let task = tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream));
+            let mut open = JoinSet::new();
+            loop {
+                tokio::select! {
+                    accepted = listener.accept() => match accepted {
+                        Ok((stream, _)) => drop(open.spawn(serve(stream))),
+                        Err(_) => return,
+                    },
+                    Some(_) = open.join_next() => {}
+                }
             }
         });
         Self { address, task }

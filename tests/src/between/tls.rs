@@ -1,7 +1,7 @@
 //! A certificate authority of the test's own, and TLS in front of a hub that has none.
 
 use super::Listening;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::{ServerConfig, pki_types::PrivatePkcs8KeyDer};
 use std::{net::SocketAddr, sync::Arc};
 use tokio::net::TcpStream;
@@ -23,10 +23,20 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), pem }
     }
 
-    fn server(&self, host: &str) -> ServerConfig {
+    /// A certificate for this host and its key, as PEM.
+    pub fn certify(&self, host: &str) -> (String, String) {
+        let (certificate, key) = self.sign(host);
+        (certificate.pem(), key.serialize_pem())
+    }
+
+    fn sign(&self, host: &str) -> (Certificate, KeyPair) {
         let key = KeyPair::generate().expect("make a key");
         let params = CertificateParams::new([host.to_owned()]).expect("a host name");
-        let certificate = params.signed_by(&key, &self.issuer).expect("sign a certificate");
+        (params.signed_by(&key, &self.issuer).expect("sign a certificate"), key)
+    }
+
+    fn server(&self, host: &str) -> ServerConfig {
+        let (certificate, key) = self.sign(host);
         // The first provider holds; a second install is refused.
         let _ = rustls::crypto::ring::default_provider().install_default();
         ServerConfig::builder()

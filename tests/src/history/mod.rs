@@ -168,6 +168,10 @@ impl Recorder {
         self.calls.lock().expect("no client panicked").push(Call { start, end, request, outcome });
     }
 
+    pub fn calls_made(&self) -> usize {
+        self.calls.lock().expect("no client panicked").len()
+    }
+
     pub fn calls(&self) -> Vec<Call> {
         self.calls.lock().expect("no client panicked").clone()
     }

@@ -1,6 +1,9 @@
 //! Starting, stopping and refusing to start.
 
-use forge_tests::hub::{Hub, Options, database_in};
+use forge_tests::{
+    binary,
+    hub::{Hub, Options, database_in},
+};
 use reqwest::Method;
 use serde_json::json;
 use std::{fs, sync::Arc, time::Duration};
@@ -173,4 +176,20 @@ async fn the_log_is_json_when_nobody_is_at_a_terminal() {
         log.lines().filter(|line| line.contains(&id)).count() >= 3,
         "created, claimed, completed:\n{log}"
     );
+}
+
+#[tokio::test]
+async fn every_program_and_the_hub_tell_version_and_commit() {
+    for (name, path) in
+        [("forge-hub", binary::hub()), ("forge-agent", binary::agent()), ("queuectl", binary::queuectl())]
+    {
+        let said = std::process::Command::new(path).arg("--version").output().expect("run it").stdout;
+        let said = String::from_utf8(said).expect("text");
+        let begins = format!("{name} {} (", env!("CARGO_PKG_VERSION"));
+        assert!(said.starts_with(&begins) && said.ends_with(")\n"), "{said}");
+    }
+    let hub = Hub::new().await;
+    let health = hub.get("/api/health").await.expect(200);
+    assert_eq!(health["version"], env!("CARGO_PKG_VERSION"));
+    assert!(health["commit"].as_str().is_some_and(|commit| !commit.is_empty()), "{health}");
 }

@@ -8,13 +8,16 @@ use std::{collections::BTreeSet, time::Duration};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 /// Needs no token, as the documentation lists them.
-const PUBLIC: [&str; 6] = [
+const PUBLIC: [&str; 9] = [
     "GET /api/health",
     "GET /api/ready",
     "GET /api/jobs/events",
     "GET /api/openapi.json",
     "GET /api/docs",
     "POST /api/session",
+    "GET /install.sh",
+    "GET /api/downloads",
+    "GET /downloads/{name}",
 ];
 
 struct Operation {
@@ -185,6 +188,13 @@ async fn scopes_mean_what_they_say() {
     let claim = |name: &str| json!({"worker_id": name});
     assert_eq!(call(&worker, Method::POST, "/api/jobs/claim", Some(&claim("one"))).await, 200);
     assert_eq!(call(&worker, Method::POST, "/api/jobs/claim", Some(&claim("two"))).await, 403);
+    // It sees itself, and no other worker.
+    for name in ["one", "two"] {
+        hub.post("/api/workers/register", json!({"worker_id": name})).await.expect(204);
+    }
+    assert_eq!(call(&worker, Method::GET, "/api/workers/one", None).await, 200);
+    assert_eq!(call(&worker, Method::GET, "/api/workers/two", None).await, 404);
+    assert_eq!(call(&worker, Method::GET, "/api/workers", None).await, 403);
     // It cannot finish what another worker holds, nor read it.
     let other = hub.enqueue(json!({"type": "t"})).await;
     let held = hub.claim("other").await;

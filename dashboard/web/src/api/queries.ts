@@ -11,7 +11,7 @@ import type { Attempt, HistoryRange, Job } from './types';
 
 export type JobsFilter = Omit<
   NonNullable<operations['list_jobs']['parameters']['query']>,
-  'limit' | 'offset' | 'cursor'
+  'limit' | 'offset' | 'cursor' | 'sort'
 >;
 
 /** Rows of one page of a list. */
@@ -19,6 +19,9 @@ export const JOBS_PAGE = 200;
 const AUDIT_PAGE = 100;
 /** Jobs drawn under the charts of a machine; more would be a carpet. */
 export const RAN_JOBS_MAX = 500;
+
+/** Enough for the beginning of a sparkline, which grows while it is watched; a thousand machines fit. */
+const SPARK_SNAPSHOTS = 12;
 
 const HOUR_MS = 3_600_000;
 
@@ -51,6 +54,7 @@ export const keys = {
   audit: ['audit'],
   settings: ['settings'],
   health: ['health'],
+  downloads: ['downloads'],
 } as const;
 
 interface PageOptions {
@@ -70,9 +74,15 @@ function jobsFrom(text: string): Job[] {
   }));
 }
 
-/** A part of a list of jobs, newest first. */
+/** Whether a list is of jobs that wait for their time: then those that are due soonest come first. */
+export function isByTime({ view }: JobsFilter): boolean {
+  return view === 'scheduled' || view === 'retrying';
+}
+
+/** A part of a list of jobs, newest first or soonest first. */
 export async function jobsPage(filter: JobsFilter, { limit, cursor, signal }: PageOptions) {
-  const query = { ...filter, limit, ...(cursor ? { cursor } : {}) };
+  const sort = isByTime(filter) ? ({ sort: 'due' } as const) : {};
+  const query = { ...filter, ...sort, limit, ...(cursor ? { cursor } : {}) };
   const { data, response } = await askWithResponse(
     api.GET('/api/jobs', { params: { query }, parseAs: 'text', ...(signal ? { signal } : {}) }),
   );
@@ -101,7 +111,10 @@ export const queries = {
   fleet: () =>
     queryOptions({
       queryKey: keys.fleet,
-      queryFn: ({ signal }) => ask(api.GET('/api/fleet', { signal })),
+      queryFn: ({ signal }) => {
+        const query = { history: SPARK_SNAPSHOTS };
+        return ask(api.GET('/api/fleet', { params: { query }, signal }));
+      },
       // Live messages keep machines that did not change; comparing all their history finds nothing more.
       structuralSharing: false,
     }),
@@ -195,6 +208,12 @@ export const queries = {
       getNextPageParam: (page) => page.nextCursor,
       // Nothing tells of new entries; whoever opens the page wants to see them.
       staleTime: 0,
+    }),
+  /** The programs that machines can fetch from the hub. */
+  downloads: () =>
+    queryOptions({
+      queryKey: keys.downloads,
+      queryFn: ({ signal }) => ask(api.GET('/api/downloads', { signal })),
     }),
   health: () =>
     queryOptions({

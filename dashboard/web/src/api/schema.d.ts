@@ -72,6 +72,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/downloads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What can be downloaded */
+        get: operations["list_downloads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/events": {
         parameters: {
             query?: never;
@@ -82,7 +99,8 @@ export interface paths {
         /**
          * Watch everything
          * @description One stream for all topics. Job and worker events have ids and can be resumed; `node` messages
-         *     carry a machine's newest state and `log` messages a piece of a job's log, both without ids.
+         *     carry a machine as the fleet shows it, but without its history, first all and then those that change, and `log` messages a
+         *     piece of a job's log, both without ids.
          */
         get: operations["events"];
         put?: never;
@@ -138,7 +156,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Is the hub up? */
+        /**
+         * Is the hub up?
+         * @description Always 200 while it answers, so that nobody restarts a hub that a restart would not mend. `status`
+         *     and `problems` tell what needs a person: a full disk, a failed backup, a bad certificate.
+         */
         get: operations["health"];
         put?: never;
         post?: never;
@@ -195,7 +217,7 @@ export interface paths {
         };
         /**
          * List jobs
-         * @description Newest first. The header `X-Next-Cursor` names the next page, if there is one; a page may end
+         * @description Newest first, unless `sort` says otherwise. The header `X-Next-Cursor` names the next page, if there is one; a page may end
          *     before `limit` when its params and results are large.
          */
         get: operations["list_jobs"];
@@ -938,7 +960,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show a worker */
+        /**
+         * Show a worker
+         * @description A worker's token shows its own worker only: whether the hub sees it.
+         */
         get: operations["show_worker"];
         put?: never;
         post?: never;
@@ -1000,6 +1025,43 @@ export interface paths {
         put?: never;
         /** Let a drained worker take jobs again */
         post: operations["resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/downloads/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fetch a program
+         * @description `SHA256SUMS` is the list of all with their checksums, for `sha256sum --check`.
+         */
+        get: operations["download"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/install.sh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The installer for agents and queuectl */
+        get: operations["installer"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1173,6 +1235,14 @@ export interface components {
             /** Format: double */
             write: number;
         };
+        /** @description A program that machines fetch from the hub. */
+        Download: {
+            /** Format: int64 */
+            bytes: number;
+            /** @description Such as `forge-agent-linux-x86_64`; it is at `/downloads/<name>`. */
+            name: string;
+            sha256: string;
+        };
         Ended: {
             /** Format: int64 */
             completed: number;
@@ -1316,14 +1386,21 @@ export interface components {
              * @description Open event streams.
              */
             clients: number;
+            /** @description What the hub was built from: a commit's first digits, or a word where there is none. */
+            commit: string;
             mode: string;
             /** Format: int64 */
             nodes: number;
             ok: boolean;
+            problems: components["schemas"]["Problem"][];
+            /** @description `degraded` while there are problems: the hub answers, but cannot do all that it should. */
+            status: components["schemas"]["HealthStatus"];
             /** Format: int64 */
             uptime_ms: number;
             version: string;
         };
+        /** @enum {string} */
+        HealthStatus: "ok" | "degraded";
         /** @description Who speaks for a lease: the lease itself, or at least the worker. */
         Heartbeat: {
             lease_id?: string | null;
@@ -1753,6 +1830,18 @@ export interface components {
          * @enum {string}
          */
         Phase: "preparing" | "running" | "reporting";
+        /** @description Something about the hub that needs a person. */
+        Problem: {
+            /** @description A word for programs, such as `disk_full`. */
+            code: string;
+            /** @description What it is and what to do about it. */
+            message: string;
+            /**
+             * Format: int64
+             * @description Since when, in ms since 1970.
+             */
+            since: number;
+        };
         Progress: {
             /** Format: int64 */
             at: number;
@@ -1874,6 +1963,8 @@ export interface components {
         };
         /** @description What a hub is and how it is set up. Sizes are bytes, spans of time milliseconds. */
         Settings: {
+            /** @description What the hub was built from: a commit's first digits, or a word where there is none. */
+            commit: string;
             /**
              * Format: int64
              * @description Jobs, workers, tokens and events.
@@ -2153,6 +2244,26 @@ export interface operations {
             };
         };
     };
+    list_downloads: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The programs that `make dist` built for this hub; none when it has not run */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Download"][];
+                };
+            };
+        };
+    };
     events: {
         parameters: {
             query?: {
@@ -2205,7 +2316,10 @@ export interface operations {
     };
     fleet: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How many of the newest snapshots to show of each, at most 60; 60 when left out. */
+                history?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -2219,6 +2333,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Node"][];
+                };
+            };
+            /** @description The parameter is not valid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description No valid token */
@@ -2473,6 +2596,11 @@ export interface operations {
                 /** @description 50 when left out, at most 1,000. */
                 limit?: number;
                 offset?: number;
+                /**
+                 * @description `due`: those that are due soonest first, for the views `scheduled` and `retrying`. `newest`: newest
+                 *     first, also when left out.
+                 */
+                sort?: "newest" | "due";
                 /** @description From the header `X-Next-Cursor` of the page before. */
                 cursor?: string;
             };
@@ -4708,6 +4836,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    download: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag that the caller has */
+                "If-None-Match"?: string | null;
+            };
+            path: {
+                /** @description As listed, such as forge-agent-linux-x86_64, or SHA256SUMS */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of it; the ETag is its sha256 */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": number[];
+                };
+            };
+            /** @description The caller has it */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not among what `make dist` built */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    installer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A shell script; `sh install.sh --help` tells how to use it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/x-shellscript": unknown;
                 };
             };
         };

@@ -1,25 +1,32 @@
 /** Who is logged in, and what they may do. */
-import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, ask } from './client';
 import { ApiError } from './errors';
 import { keys } from './queries';
 import { type Operation, scopes } from './scopes';
 import type { Scope, Session } from './types';
 
+const sessionQuery = queryOptions({
+  queryKey: keys.session,
+  queryFn: async ({ signal }): Promise<Session | null> => {
+    try {
+      return await ask(api.GET('/api/session', { signal }));
+    } catch (error) {
+      if (error instanceof ApiError && error.isLoggedOut) return null;
+      throw error;
+    }
+  },
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
 /** The session, or `null` when nobody is logged in. */
 export function useSession() {
-  return useQuery({
-    queryKey: keys.session,
-    queryFn: async ({ signal }): Promise<Session | null> => {
-      try {
-        return await ask(api.GET('/api/session', { signal }));
-      } catch (error) {
-        if (error instanceof ApiError && error.isLoggedOut) return null;
-        throw error;
-      }
-    },
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  return useQuery(sessionQuery);
+}
+
+/** Asks who is logged in before anything is drawn that wants to know. */
+export function askForSession(client: QueryClient): void {
+  void client.prefetchQuery(sessionQuery);
 }
 
 export function mayCall(scope: Scope | undefined, operation: Operation): boolean {

@@ -25,6 +25,7 @@ export type HistoryRange = Schemas['HistoryRange'];
 export type Spread = Schemas['Spread'];
 export type Token = Schemas['Token'];
 export type Settings = Schemas['Settings'];
+export type Problem = Schemas['Problem'];
 export type Session = Schemas['Session'];
 export type LoggedIn = Schemas['LoggedIn'];
 export type Scope = Schemas['Scope'];

@@ -1,21 +1,20 @@
-import { QueryClientProvider } from '@tanstack/react-query';
+import { type QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { Compass, KeyRound } from 'lucide-react';
-import { Component, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { Component, type ReactNode, useEffect } from 'react';
 import { Route, Switch } from 'wouter';
-import { newQueryClient } from '../api/queries';
 import { mayCall, takeTokenFromAddress, useLogIn, useLogOut, useSession } from '../api/session';
 import type { Session } from '../api/types';
 import { LiveProvider } from '../live/LiveProvider';
 import { Button, LinkButton } from '../ui/Button';
 import { Page } from '../ui/Layout';
+import { type LateCode, useLate } from '../ui/late';
 import { Empty, Failure, Skeleton } from '../ui/States';
 import { ToastProvider } from '../ui/Toasts';
 import { Frame } from './Frame';
 import { LoginPage } from './LoginPage';
 import { pages } from './pages';
 
-export function App() {
-  const [client] = useState(newQueryClient);
+export function App({ client }: { client: QueryClient }) {
   return (
     <QueryClientProvider client={client}>
       <ToastProvider>
@@ -58,13 +57,11 @@ function Inside({ session }: { session: Session }) {
     <LiveProvider>
       <Frame session={session}>
         <Switch>
-          {pages.map(({ path, title, needs, Component: PageComponent }) => (
+          {pages.map(({ path, title, needs, code }) => (
             <Route key={path} path={path}>
               <PageBoundary key={path} title={title}>
                 {mayCall(session.scope, needs) ? (
-                  <Suspense fallback={<Loading title={title} />}>
-                    <PageComponent />
-                  </Suspense>
+                  <PageContent title={title} code={code} />
                 ) : (
                   <NotAllowed title={title} scope={session.scope} />
                 )}
@@ -80,7 +77,9 @@ function Inside({ session }: { session: Session }) {
   );
 }
 
-function Loading({ title }: { title: string }) {
+function PageContent({ title, code }: { title: string; code: LateCode }) {
+  const Content = useLate(code);
+  if (Content) return <Content />;
   return (
     <Page title={title}>
       <Skeleton lines={6} />

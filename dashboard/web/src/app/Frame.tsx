@@ -11,6 +11,7 @@ import { formatNumber, formatShort } from '../ui/format';
 import { ConnectionBanner, ConnectionPill } from './ConnectionState';
 import styles from './Frame.module.css';
 import { Palette, type PaletteEntry } from './Palette';
+import { ProblemsBanner } from './Problems';
 import { type PageEntry, pages } from './pages';
 import { ShortcutHelp } from './ShortcutHelp';
 import { useShortcut, useShortcutKeys } from './shortcuts';
@@ -93,6 +94,7 @@ export function Frame({ session, children }: { session: Session; children: React
       </header>
       <main id="main" ref={main} tabIndex={-1} className={styles.main}>
         <ConnectionBanner />
+        <ProblemsBanner />
         {children}
       </main>
       <nav aria-label="Main pages" className={styles.bottom}>

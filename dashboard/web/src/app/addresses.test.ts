@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { newAddress } from './addresses';
+import { newAddress, pageAt } from './addresses';
 import { pages } from './pages';
 
 describe('old addresses', () => {
@@ -40,4 +40,15 @@ describe('the table of pages', () => {
       expect(new Set(values).size).toBe(values.length);
     }
   });
+});
+
+it.each([
+  ['/', 'Overview'],
+  ['/fleet/add', 'Add a machine'],
+  ['/fleet/anvil', 'Machine'],
+  ['/jobs/new', 'New job'],
+  ['/jobs/a-1', 'Job'],
+  ['/nowhere', undefined],
+])('the code that is fetched ahead for %s is that of its page', (path, title) => {
+  expect(pageAt(path)?.title).toBe(title);
 });

@@ -1,5 +1,5 @@
 /** Leads addresses of old links and other systems to the page that has taken their place. */
-import { pages } from './pages';
+import { type PageEntry, pages } from './pages';
 
 const OLD = Object.assign({}, ...pages.map((page) => page.old ?? {})) as Record<string, string>;
 
@@ -20,6 +20,11 @@ export function newAddress(path: string, search: string, hash: string): string |
     return query ? `${address}?${query}` : address;
   }
   return trimmed === path ? null : trimmed + search;
+}
+
+/** The page that an address shows; the first that fits, as when it is drawn. */
+export function pageAt(path: string): PageEntry | undefined {
+  return pages.find((page) => match(page.path, path));
 }
 
 /** Matches `/a/:name`, and `/a/:name*` with all the rest. */

@@ -14,16 +14,16 @@ import {
   Settings,
   Skull,
 } from 'lucide-react';
-import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
 import type { Operation } from '../api/scopes';
 import type { Overview } from '../api/types';
+import { LateCode } from '../ui/late';
 
 export interface PageEntry {
   /** With `:name` for what varies; the page reads it with wouter's `useParams`. */
   path: string;
   title: string;
   icon: LucideIcon;
-  Component: LazyExoticComponent<ComponentType>;
+  code: LateCode;
   /** Only who may call this sees the page. */
   needs: Operation;
   /** `g`, then this key, opens the page. */
@@ -44,7 +44,7 @@ export const pages: PageEntry[] = [
     key: 'o',
     needs: 'overview',
     inNavigation: true,
-    Component: lazy(() => import('../pages/overview/OverviewPage')),
+    code: new LateCode(() => import('../pages/overview/OverviewPage')),
     old: { '/overview': '/', '/job-metrics': '/' },
   },
   {
@@ -54,7 +54,7 @@ export const pages: PageEntry[] = [
     key: 'f',
     needs: 'fleet',
     inNavigation: true,
-    Component: lazy(() => import('../pages/fleet/FleetPage')),
+    code: new LateCode(() => import('../pages/fleet/FleetPage')),
     old: { '/worker-processes': '/fleet', '/workers': '/fleet' },
   },
   {
@@ -62,14 +62,14 @@ export const pages: PageEntry[] = [
     title: 'Add a machine',
     icon: Plus,
     needs: 'create_token',
-    Component: lazy(() => import('../pages/fleet/AddMachinePage')),
+    code: new LateCode(() => import('../pages/fleet/AddMachinePage')),
   },
   {
     path: '/fleet/:id',
     title: 'Machine',
     icon: Server,
     needs: 'fleet',
-    Component: lazy(() => import('../pages/fleet/MachinePage')),
+    code: new LateCode(() => import('../pages/fleet/MachinePage')),
   },
   {
     path: '/jobs',
@@ -78,7 +78,7 @@ export const pages: PageEntry[] = [
     key: 'j',
     needs: 'list_jobs',
     inNavigation: true,
-    Component: lazy(() => import('../pages/jobs/JobsPage')),
+    code: new LateCode(() => import('../pages/jobs/JobsPage')),
     old: { '/job-queues/:queue*': '/jobs?queue=:queue' },
   },
   {
@@ -87,14 +87,14 @@ export const pages: PageEntry[] = [
     icon: Plus,
     key: 'n',
     needs: 'enqueue',
-    Component: lazy(() => import('../pages/jobs/NewJobPage')),
+    code: new LateCode(() => import('../pages/jobs/NewJobPage')),
   },
   {
     path: '/jobs/:id',
     title: 'Job',
     icon: ListTodo,
     needs: 'list_jobs',
-    Component: lazy(() => import('../pages/job/JobPage')),
+    code: new LateCode(() => import('../pages/job/JobPage')),
   },
   {
     path: '/queues',
@@ -103,7 +103,7 @@ export const pages: PageEntry[] = [
     key: 'q',
     needs: 'overview',
     inNavigation: true,
-    Component: lazy(() => import('../pages/queues/QueuesPage')),
+    code: new LateCode(() => import('../pages/queues/QueuesPage')),
     old: { '/job-queues': '/queues' },
   },
   {
@@ -114,7 +114,7 @@ export const pages: PageEntry[] = [
     needs: 'list_jobs',
     inNavigation: true,
     count: ({ views }) => views.scheduled,
-    Component: lazy(() => import('../pages/scheduled/ScheduledPage')),
+    code: new LateCode(() => import('../pages/scheduled/ScheduledPage')),
     old: { '/scheduled-jobs': '/scheduled' },
   },
   {
@@ -125,7 +125,7 @@ export const pages: PageEntry[] = [
     needs: 'list_jobs',
     inNavigation: true,
     count: ({ views }) => views.retrying,
-    Component: lazy(() => import('../pages/retries/RetriesPage')),
+    code: new LateCode(() => import('../pages/retries/RetriesPage')),
   },
   {
     path: '/dead',
@@ -135,7 +135,7 @@ export const pages: PageEntry[] = [
     needs: 'list_jobs',
     inNavigation: true,
     count: ({ views }) => views.dead,
-    Component: lazy(() => import('../pages/dead/DeadPage')),
+    code: new LateCode(() => import('../pages/dead/DeadPage')),
     old: { '/dead-jobs': '/dead' },
   },
   {
@@ -145,6 +145,6 @@ export const pages: PageEntry[] = [
     key: ',',
     needs: 'list_solvers',
     inNavigation: true,
-    Component: lazy(() => import('../pages/settings/SettingsPage')),
+    code: new LateCode(() => import('../pages/settings/SettingsPage')),
   },
 ];

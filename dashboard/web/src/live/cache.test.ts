@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, type MockInstance, vi } from 'vitest
 import { keys, newQueryClient } from '../api/queries';
 import type { HubEvent, Job, Machine } from '../api/types';
 import { applyToCache, Refresher } from './cache';
-import type { LiveMessage } from './messages';
+import type { LiveMessage, MachineNow } from './messages';
 
 const client = newQueryClient();
 let refresher: Refresher;
@@ -65,7 +65,7 @@ it('changes a cached job in place, and reads it again when it ends', () => {
 
 it('changes machines in place and adds new ones', () => {
   const machine = (id: string, status: string) =>
-    ({ id, name: id, status, lastSeen: 1, history: [] }) as unknown as Machine;
+    ({ id, name: id, status, lastSeen: 1, latest: null, history: [] }) as unknown as Machine;
   client.setQueryData(keys.fleet, [machine('a', 'online'), machine('b', 'online')]);
   applyToCache(client, refresher, [
     { topic: 'node', node: machine('b', 'offline') },
@@ -73,6 +73,23 @@ it('changes machines in place and adds new ones', () => {
   ]);
   const fleet = client.getQueryData<Machine[]>(keys.fleet);
   expect(fleet?.map(({ id, status }) => `${id} ${status}`)).toEqual(['a online', 'b offline', 'c online']);
+});
+
+it('puts a snapshot behind those that it has, once', () => {
+  const snapshot = (timestamp: number) => ({ timestamp, cpu: timestamp });
+  const now = (timestamp: number) =>
+    ({ id: 'a', name: 'a', status: 'online', lastSeen: 1, latest: snapshot(timestamp) }) as MachineNow;
+  const times = () =>
+    client.getQueryData<Machine[]>(keys.fleet)?.[0]?.history.map(({ timestamp }) => timestamp);
+  client.setQueryData(keys.fleet, [{ ...now(2), history: [snapshot(1), snapshot(2)] }]);
+  for (const timestamp of [2, 3, 3]) {
+    applyToCache(client, refresher, [{ topic: 'node', node: now(timestamp) }]);
+  }
+  expect(times()).toEqual([1, 2, 3]);
+  for (let timestamp = 4; timestamp <= 100; timestamp += 1) {
+    applyToCache(client, refresher, [{ topic: 'node', node: now(timestamp) }]);
+  }
+  expect([times()?.length, times()?.[0], times()?.at(-1)]).toEqual([60, 41, 100]);
 });
 
 it('reads everything but the session again on a reset', async () => {

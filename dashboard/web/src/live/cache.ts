@@ -5,7 +5,7 @@
 import type { QueryClient, QueryKey } from '@tanstack/react-query';
 import { keys } from '../api/queries';
 import type { EventKind, HubEvent, Job, Machine } from '../api/types';
-import type { LiveMessage } from './messages';
+import type { LiveMessage, MachineNow } from './messages';
 
 /** Asked for again when such an event comes, at most once in `everyMs`. */
 interface Rule {
@@ -70,7 +70,7 @@ export function applyToCache(client: QueryClient, refresher: Refresher, messages
     void client.invalidateQueries({ predicate: (query) => query.queryKey[0] !== keys.session[0] });
     return;
   }
-  const machines = new Map<string, Machine>();
+  const machines = new Map<string, MachineNow>();
   const rules = new Set<Rule>();
   for (const message of messages) {
     if (message.topic === 'node') {
@@ -85,14 +85,28 @@ export function applyToCache(client: QueryClient, refresher: Refresher, messages
   for (const { key, everyMs } of rules) refresher.refresh(key, everyMs);
 }
 
-function applyToFleet(client: QueryClient, changed: Map<string, Machine>): void {
+/** Snapshots kept of a machine: those that the hub shows. */
+const HISTORY_MAX = 60;
+
+/** A machine with its newest snapshot at the end of its past. */
+function withPresent(now: MachineNow, history: Machine['history']): Machine {
+  const { latest } = now;
+  const isNews = latest != null && latest.timestamp > (history.at(-1)?.timestamp ?? 0);
+  return { ...now, history: isNews ? [...history, latest].slice(-HISTORY_MAX) : history };
+}
+
+function applyToFleet(client: QueryClient, changed: Map<string, MachineNow>): void {
   let isNew = false;
   client.setQueryData<Machine[]>(keys.fleet, (fleet) => {
     if (!fleet) return fleet;
     const known = new Set(fleet.map((machine) => machine.id));
-    const added = [...changed.values()].filter((machine) => !known.has(machine.id));
+    const added = [...changed.values()].filter(({ id }) => !known.has(id)).map((now) => withPresent(now, []));
     isNew = added.length > 0;
-    return [...fleet.map((machine) => changed.get(machine.id) ?? machine), ...added];
+    const present = fleet.map((machine) => {
+      const now = changed.get(machine.id);
+      return now ? withPresent(now, machine.history) : machine;
+    });
+    return [...present, ...added];
   });
   if (isNew) void client.invalidateQueries({ queryKey: keys.overview });
 }

@@ -15,9 +15,12 @@ export interface RecentEvent {
   event: HubEvent;
 }
 
+/** A machine's present; its past is here already, or read once. */
+export type MachineNow = Omit<Machine, 'history'>;
+
 export type LiveMessage =
   | { topic: 'event'; id: string; event: HubEvent }
-  | { topic: 'node'; node: Machine }
+  | { topic: 'node'; node: MachineNow }
   | { topic: 'log'; piece: LogPiece }
   /** What happened before the stream began, to be shown but not applied. */
   | { topic: 'recent'; events: RecentEvent[] }

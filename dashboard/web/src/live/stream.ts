@@ -7,8 +7,8 @@
  * a loss or because other topics are wanted, it goes on from the last event that was seen; the hub
  * repeats what was missed or says `reset`.
  */
-import type { HubEvent, Machine } from '../api/types';
-import type { Connection, LiveMessage, LogPiece, RecentEvent } from './messages';
+import type { HubEvent } from '../api/types';
+import type { Connection, LiveMessage, LogPiece, MachineNow, RecentEvent } from './messages';
 import { type SseMessage, SseParser } from './sse';
 
 /** The hub says something at least every 15 s; after three times that the link is dead. */
@@ -156,7 +156,7 @@ export class LiveStream {
     if (message.event === 'reset') return [{ topic: 'reset' }];
     if (message.data === '') return [];
     const data: unknown = JSON.parse(message.data);
-    if (message.event === 'node') return [{ topic: 'node', node: data as Machine }];
+    if (message.event === 'node') return [{ topic: 'node', node: data as MachineNow }];
     if (message.event === 'log') return [{ topic: 'log', piece: data as LogPiece }];
     const event = { id: message.id ?? '', event: data as HubEvent };
     this.#recent = [...this.#recent, event].slice(-RECALL);

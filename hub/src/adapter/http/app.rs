@@ -22,8 +22,10 @@ use super::{
 };
 use crate::{
     background::{operations::Operations, retention::Keep},
+    downloads::Downloads,
     fleet::Fleet,
     hub::Hub,
+    problems::Problems,
     solvers::Solvers,
     store::Store,
 };
@@ -37,6 +39,8 @@ pub struct App {
     pub fleet: Arc<Fleet>,
     pub solvers: Arc<Solvers>,
     pub operations: Arc<Operations>,
+    /// What machines fetch to become part of the fleet.
+    pub downloads: Downloads,
     pub watchers: Arc<Watchers>,
     pub log_wakes: Arc<LogWakes>,
     /// Cancelled when the hub stops: long polls answer, streams end.
@@ -44,6 +48,8 @@ pub struct App {
     pub started: Instant,
     /// Whether job events may be watched without a token.
     pub public_events: bool,
+    /// What is wrong right now.
+    pub problems: Arc<Problems>,
     /// How long things are kept, to be shown.
     pub keep: Keep,
     /// Silence on a stream after which a comment is sent.
@@ -70,11 +76,13 @@ impl App {
             fleet,
             solvers,
             operations,
+            downloads: Downloads::found(),
             watchers: Arc::default(),
             log_wakes: Arc::default(),
             stop,
             started: Instant::now(),
             public_events: true,
+            problems: Arc::default(),
             keep: Keep::default(),
             keep_alive: KEEP_ALIVE,
             body_idle: Duration::from_secs(10),

@@ -164,7 +164,12 @@ impl Auth {
             Some(wait) => {
                 Err(slow_down("too_many_failures", "too many wrong tokens from this address", wait))
             }
-            None => Err(unauthorized()),
+            None => {
+                if let Some(address) = address {
+                    tracing::info!(client = %address, "a wrong token");
+                }
+                Err(unauthorized())
+            }
         }
     }
 

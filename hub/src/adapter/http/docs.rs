@@ -32,6 +32,7 @@ use super::{app::App, scopes};
         (name = "workers", description = "The machines that take jobs"),
         (name = "fleet", description = "Machine metrics"),
         (name = "solvers", description = "Programs that agents fetch and run"),
+        (name = "downloads", description = "The installer, the agent and the command line"),
         (name = "events", description = "Live streams"),
         (name = "tokens", description = "Who may do what"),
         (name = "session", description = "Logging in to the dashboard"),

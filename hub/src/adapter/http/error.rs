@@ -7,7 +7,10 @@ use axum::{
 use forge_engine::Refusal;
 use forge_shared::response::ErrorBody;
 
-use crate::{hub::Denied, store};
+use crate::{
+    hub::{Denied, NO_ROOM},
+    store,
+};
 
 /// What a handler answers instead of a body.
 #[derive(Debug, Clone)]
@@ -114,7 +117,7 @@ impl From<store::Error> for ApiError {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", error.to_string()).retry_after(5)
             }
             store::Error::Full(_) => {
-                Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", error.to_string())
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", NO_ROOM).retry_after(10)
             }
             store::Error::Database(_) => {
                 tracing::error!(%error, "the store failed");

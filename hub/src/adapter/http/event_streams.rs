@@ -32,6 +32,7 @@ use super::{
     sse::{self, Ends},
 };
 use crate::events::{Batch, Cursor};
+use crate::fleet::Shape;
 
 /// A filtered stream moves its reader's cursor at least this often.
 const CURSOR_EVERY: Duration = Duration::from_secs(15);
@@ -126,7 +127,8 @@ struct EventsQuery {
 /// Watch everything
 ///
 /// One stream for all topics. Job and worker events have ids and can be resumed; `node` messages
-/// carry a machine's newest state and `log` messages a piece of a job's log, both without ids.
+/// carry a machine as the fleet shows it, but without its history, first all and then those that change, and `log` messages a
+/// piece of a job's log, both without ids.
 #[utoipa::path(
     get, path = "/api/events", tag = "events", params(EventsQuery),
     responses(
@@ -157,7 +159,7 @@ async fn events(
     let ends = Ends { stop: app.stop.clone(), revoked: caller.revoked().clone() };
     let mut parts: Vec<Messages> = vec![job_events(app.clone(), wanted, from).await?];
     if topics.nodes {
-        parts.push(Box::pin(app.fleet.watch().map(|message| named("node", &message))));
+        parts.push(Box::pin(app.fleet.watch(Shape::Brief).map(|message| named("node", &message))));
     }
     for job in topics.logs {
         parts.push(Box::pin(logs::follow_messages(app.clone(), job)));

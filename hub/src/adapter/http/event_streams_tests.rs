@@ -269,7 +269,9 @@ async fn topics_choose_what_a_stream_carries() {
     assert_eq!(rig.post("/api/ingest/n1", snapshot).await.status, 204);
     let node = nodes.message().await;
     assert_eq!((node.id, node.event.as_deref()), (None, Some("node")));
-    assert_eq!(node.data.unwrap()["latest"]["cpu"], 7);
+    let node = node.data.unwrap();
+    assert_eq!((&node["latest"]["cpu"], &node["status"]), (&json!(7), &json!("online")));
+    assert!(node.get("history").is_none(), "who watches has it, or reads it once: {node}");
 
     let many = (0..17).map(|n| format!("log:j{n}")).collect::<Vec<_>>().join(",");
     for topics in ["", "jobs,weather", "log:", "log:a%2Fb", &many] {

@@ -8,7 +8,7 @@ use super::{
     query::{PathId, Query},
     sse::{self, Ends},
 };
-use crate::fleet::{BATCH_MAX, Measured, RING_MAX, Refused};
+use crate::fleet::{BATCH_MAX, HISTORY_MAX, Measured, RING_MAX, Refused, Shape};
 use axum::{
     body,
     extract::State,
@@ -133,22 +133,35 @@ impl From<Refused> for ApiError {
     }
 }
 
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct FleetQuery {
+    /// How many of the newest snapshots to show of each, at most 60; 60 when left out.
+    history: Option<u32>,
+}
+
 /// All machines with their newest snapshots
 #[utoipa::path(
-    get, path = "/api/fleet", tag = "fleet",
+    get, path = "/api/fleet", tag = "fleet", params(FleetQuery),
     responses(
         (status = 200, description = "Every node, by id", body = Vec<Node>),
+        (status = 400, description = "The parameter is not valid", body = ErrorBody),
         (status = 401, description = "No valid token", body = ErrorBody),
         (status = 403, description = "The token may not read the fleet", body = ErrorBody),
     ),
     security(("token" = ["viewer"])),
 )]
-async fn fleet(State(app): State<Arc<App>>) -> Response {
+async fn fleet(State(app): State<Arc<App>>, Query(query): Query<FleetQuery>) -> ApiResult<Response> {
+    let history = query.history.map_or(HISTORY_MAX, |n| n as usize);
+    if history > HISTORY_MAX {
+        return Err(ApiError::invalid("history", format!("history must be 0 to {HISTORY_MAX}")));
+    }
     let nodes = stream::iter(app.fleet.ids()).filter_map(move |id| {
-        let json = app.fleet.node_json(&id);
+        let json = app.fleet.node_json(&id, history);
         async move { json }
     });
-    as_json(body::Body::from_stream(array(nodes).map(Ok::<_, Infallible>)))
+    Ok(as_json(body::Body::from_stream(array(nodes).map(Ok::<_, Infallible>))))
 }
 
 /// A JSON array of these values, one at a time: a large fleet is never held as one text.
@@ -184,7 +197,7 @@ fn as_json(body: impl Into<body::Body>) -> Response {
 )]
 async fn fleet_events(State(app): State<Arc<App>>, caller: Caller) -> ApiResult<Response> {
     let watcher = app.watchers.enter()?;
-    Ok(sse::respond(watcher, ends(&app, &caller), app.keep_alive, app.fleet.watch()))
+    Ok(sse::respond(watcher, ends(&app, &caller), app.keep_alive, app.fleet.watch(Shape::Whole)))
 }
 
 fn ends(app: &App, caller: &Caller) -> Ends {

@@ -39,6 +39,10 @@ async fn a_batch_is_read_back_oldest_first() {
     let newest = rig.get("/api/nodes/n1/snapshot?limit=2").await.value();
     assert_eq!((&newest[0]["timestamp"], &newest[1]["timestamp"]), (&json!(2), &json!(3)));
     assert_eq!(rig.get("/api/nodes/n1/snapshot?limit=9999").await.value().as_array().unwrap().len(), 3);
+    let fleet = rig.get("/api/fleet?history=2").await.value();
+    assert_eq!(fleet[0]["history"], newest);
+    assert_eq!(fleet[0]["latest"]["timestamp"], 3);
+    assert_eq!(rig.get("/api/fleet?history=0").await.value()[0]["history"], json!([]));
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ impl Rules {
                 return Err(ApiError::new(StatusCode::FORBIDDEN, "undeclared_route", why));
             }
         };
-        let address = request.extensions().get::<Connection>().map(|connection| connection.peer.ip());
+        let address = request.extensions().get::<Connection>().map(|connection| connection.client);
         let auth = &self.app.auth;
         let caller = auth.authenticate(headers, address)?;
         if caller.session.is_some()

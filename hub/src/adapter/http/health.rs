@@ -5,7 +5,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use forge_shared::response::{ErrorBody, Health};
+use forge_shared::response::{ErrorBody, Health, HealthStatus};
 use std::sync::Arc;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -14,26 +14,33 @@ use super::{
     error::{ApiError, ApiResult},
     json::Json,
 };
-use crate::metrics::Readings;
+use crate::{hub::NO_ROOM, metrics::Readings, problems::DISK_FULL};
 
 pub fn router() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::default().routes(routes!(health)).routes(routes!(ready)).routes(routes!(metrics))
 }
 
 /// Is the hub up?
+///
+/// Always 200 while it answers, so that nobody restarts a hub that a restart would not mend. `status`
+/// and `problems` tell what needs a person: a full disk, a failed backup, a bad certificate.
 #[utoipa::path(
     get, path = "/api/health", tag = "operations",
     responses((status = 200, description = "It is", body = Health)),
     security(()),
 )]
 async fn health(State(app): State<Arc<App>>) -> Json<Health> {
+    let problems = app.problems.list();
     Json(Health {
         ok: true,
         mode: "hub".to_owned(),
         clients: app.watchers.open(),
         nodes: app.fleet.len() as u64,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: forge_version::VERSION.to_owned(),
+        commit: forge_version::COMMIT.to_owned(),
         uptime_ms: i64::try_from(app.started.elapsed().as_millis()).unwrap_or(i64::MAX),
+        status: if problems.is_empty() { HealthStatus::Ok } else { HealthStatus::Degraded },
+        problems,
     })
 }
 
@@ -52,14 +59,20 @@ async fn ready(State(app): State<Arc<App>>) -> ApiResult<Response> {
     if app.stop.is_cancelled() {
         return Err(ApiError::from(crate::store::Error::Closed));
     }
+    if app.problems.has(DISK_FULL) {
+        return Err(not_ready(NO_ROOM));
+    }
     match app.store.ping().await {
         Ok(()) => Ok(Json(serde_json::json!({ "ready": true })).into_response()),
         Err(error) => {
             tracing::warn!(%error, "the hub is not ready");
-            let why = "the database cannot be used now; see the hub's log";
-            Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", why).retry_after(5))
+            Err(not_ready("the database cannot be used now; see the hub's log"))
         }
     }
+}
+
+fn not_ready(why: &str) -> ApiError {
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", why).retry_after(5)
 }
 
 /// Metrics for Prometheus
@@ -75,6 +88,8 @@ async fn metrics(State(app): State<Arc<App>>) -> ApiResult<Response> {
         nodes: app.fleet.len() as u64,
         database_bytes: app.store.figures().database_bytes,
         event_lag: app.hub.events.lag(),
+        disk_free_bytes: app.store.figures().disk_free_bytes,
+        problems: app.problems.list().len() as u64,
     };
     let text = app.hub.metrics.render(&counts, readings);
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

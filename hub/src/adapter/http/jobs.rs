@@ -7,14 +7,14 @@ use axum::{
 };
 use forge_engine::{Command, Reply, command::Action};
 use forge_shared::{
-    JobId,
+    JobId, View,
     job::Attempt,
     request::{JobFilter, NewJob, PatchJob},
     response::{Enqueued, ErrorBody},
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
@@ -26,7 +26,7 @@ use super::{
     new_job,
     query::{Enqueueing, Key, PathId, Query},
 };
-use crate::store::Page;
+use crate::store::{Order, Page, Place};
 
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 
@@ -115,7 +115,7 @@ async fn enqueue_batch(
 #[into_params(parameter_in = Query)]
 struct ListQuery {
     status: Option<forge_shared::Status>,
-    view: Option<forge_shared::View>,
+    view: Option<View>,
     #[serde(rename = "type")]
     #[param(value_type = Option<String>)]
     kind: Option<forge_shared::JobType>,
@@ -133,13 +133,59 @@ struct ListQuery {
     /// 50 when left out, at most 1,000.
     limit: Option<u32>,
     offset: Option<u32>,
+    /// `due`: those that are due soonest first, for the views `scheduled` and `retrying`. `newest`: newest
+    /// first, also when left out.
+    #[param(inline)]
+    sort: Option<Sort>,
     /// From the header `X-Next-Cursor` of the page before.
     cursor: Option<String>,
 }
 
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Sort {
+    /// Newest first.
+    Newest,
+    /// Those that are due soonest first; of the views `scheduled` and `retrying`.
+    Due,
+}
+
+impl ListQuery {
+    fn order(&self) -> ApiResult<Order> {
+        match (self.sort, self.view) {
+            (None | Some(Sort::Newest), _) => Ok(Order::NewestFirst),
+            (Some(Sort::Due), Some(View::Scheduled | View::Retrying)) => Ok(Order::SoonestFirst),
+            (Some(Sort::Due), _) => Err(ApiError::invalid(
+                "sort",
+                "sort=due lists jobs that wait for their time: add view=scheduled or view=retrying",
+            )),
+        }
+    }
+}
+
+/// A place in a list as the text of `X-Next-Cursor`.
+fn cursor(place: Place, order: Order) -> String {
+    match order {
+        Order::NewestFirst => place.seq.to_string(),
+        Order::SoonestFirst => format!("{}.{}", place.run_at, place.seq),
+    }
+}
+
+fn place(cursor: &str, order: Order) -> ApiResult<Place> {
+    let read = || match order {
+        Order::NewestFirst => Some(Place { run_at: 0, seq: cursor.parse().ok()? }),
+        Order::SoonestFirst => {
+            let (run_at, seq) = cursor.split_once('.')?;
+            Some(Place { run_at: run_at.parse().ok()?, seq: seq.parse().ok()? })
+        }
+    };
+    let wrong = "cursor must be what X-Next-Cursor of the page before said, with the same sort";
+    read().ok_or_else(|| ApiError::invalid("cursor", wrong))
+}
+
 /// List jobs
 ///
-/// Newest first. The header `X-Next-Cursor` names the next page, if there is one; a page may end
+/// Newest first, unless `sort` says otherwise. The header `X-Next-Cursor` names the next page, if there is one; a page may end
 /// before `limit` when its params and results are large.
 #[utoipa::path(
     get, path = "/api/jobs", operation_id = "list_jobs", tag = "jobs", params(ListQuery),
@@ -154,12 +200,8 @@ async fn list(State(app): State<Arc<App>>, Query(query): Query<ListQuery>) -> Ap
     if !(1..=LIST_MAX).contains(&limit) {
         return Err(ApiError::invalid("limit", format!("limit must be 1 to {LIST_MAX}")));
     }
-    let before = match &query.cursor {
-        None => None,
-        Some(cursor) => Some(cursor.parse::<i64>().map_err(|_| {
-            ApiError::invalid("cursor", "cursor must be what X-Next-Cursor of the page before said")
-        })?),
-    };
+    let order = query.order()?;
+    let after = query.cursor.as_deref().map(|cursor| place(cursor, order)).transpose()?;
     let filter = JobFilter {
         status: query.status,
         view: query.view,
@@ -171,11 +213,12 @@ async fn list(State(app): State<Arc<App>>, Query(query): Query<ListQuery>) -> Ap
         until: query.until,
         q: query.q,
     };
-    let page = Page { limit, offset: query.offset.unwrap_or(0), before, now_ms: app.hub.now_ms() };
+    let page = Page { limit, offset: query.offset.unwrap_or(0), order, after, now_ms: app.hub.now_ms() };
     let found = app.hub.store.jobs(filter, page).await?;
     let mut response = Json(found.jobs).into_response();
     if let Some(next) = found.next {
-        response.headers_mut().insert(NEXT_CURSOR, HeaderValue::from(next));
+        let next = HeaderValue::try_from(cursor(next, order)).map_err(|_| ApiError::unexpected())?;
+        response.headers_mut().insert(NEXT_CURSOR, next);
     }
     Ok(response)
 }

@@ -10,6 +10,7 @@ pub mod caller;
 mod connections;
 mod dashboard;
 pub mod docs;
+pub mod downloads;
 pub mod error;
 pub mod event_streams;
 mod fault;
@@ -23,6 +24,7 @@ mod limits;
 pub mod logs;
 mod new_job;
 pub mod overview;
+pub mod proxies;
 pub mod query;
 mod range;
 pub mod scopes;
@@ -33,6 +35,7 @@ pub mod solvers;
 pub mod sse;
 mod stall;
 mod throttle;
+pub mod tls;
 pub mod tokens;
 pub mod work;
 pub mod workers;
@@ -78,6 +81,7 @@ pub fn routes() -> OpenApiRouter<Arc<App>> {
         .merge(tokens::router())
         .merge(sessions::router())
         .merge(audit::router())
+        .merge(downloads::router())
         .merge(docs::router())
 }
 

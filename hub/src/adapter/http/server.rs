@@ -15,12 +15,14 @@ use std::{
     convert::Infallible,
     future::Future,
     io,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     pin::{Pin, pin},
+    sync::Arc,
     task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     task::JoinSet,
 };
@@ -29,7 +31,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     connections::{Connections, Slot},
     headers::{self, Origins, Visit},
+    proxies::Proxies,
     stall::{Patience, Turn, Turns, Watched},
+    tls::Tls,
 };
 
 /// What one client, and all of them together, may cost.
@@ -85,15 +89,27 @@ const UNSENT_BYTES_MAX: u32 = 128 << 10;
 /// What a request knows about its connection; found in its extensions.
 #[derive(Debug, Clone, Copy)]
 pub struct Connection {
+    /// Who is at the other end: the client, or a proxy.
     pub peer: SocketAddr,
+    /// Who sent the request, as far as a trusted proxy tells.
+    pub client: IpAddr,
     pub(super) body_idle_timeout: Duration,
+}
+
+/// How connections are met.
+#[derive(Default)]
+pub struct Front {
+    pub origins: Origins,
+    pub proxies: Proxies,
+    /// `None`: plain HTTP.
+    pub tls: Option<Arc<Tls>>,
 }
 
 /// Serves until `stop` is cancelled, then lets requests in flight finish.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
-    origins: Origins,
+    front: Front,
     limits: ServerLimits,
     stop: CancellationToken,
 ) {
@@ -120,19 +136,32 @@ pub async fn serve(
                 continue;
             }
         };
-        let Some(slot) = connections.enter(peer.ip()) else {
+        let Some(slot) = connections.enter(peer.ip(), front.proxies.contains(peer.ip())) else {
             refuse(&stream, peer);
             continue;
         };
         let exchange = Exchange {
             router: router.clone(),
-            origins: origins.clone(),
-            connection: Connection { peer, body_idle_timeout: limits.body_idle_timeout },
+            origins: front.origins.clone(),
+            proxies: front.proxies.clone(),
+            connection: Connection {
+                peer,
+                client: peer.ip().to_canonical(),
+                body_idle_timeout: limits.body_idle_timeout,
+            },
             headers_max: limits.headers_max,
             turns: Turns::default(),
         };
         // A token of its own, so that connections share no lock while they work.
-        tasks.spawn(converse(http.clone(), stream, exchange, limits, stop.child_token(), slot));
+        tasks.spawn(meet(
+            http.clone(),
+            stream,
+            front.tls.clone(),
+            exchange,
+            limits,
+            stop.child_token(),
+            slot,
+        ));
     }
     drop(listener);
     let drained = async {
@@ -169,9 +198,10 @@ fn refuse(stream: &TcpStream, peer: SocketAddr) {
     tracing::debug!(%peer, "refused: too many connections");
 }
 
-async fn converse(
+async fn meet(
     http: http1::Builder,
     stream: TcpStream,
+    tls: Option<Arc<Tls>>,
     exchange: Exchange,
     limits: ServerLimits,
     stop: CancellationToken,
@@ -181,6 +211,27 @@ async fn converse(
     let _ = stream.set_nodelay(true);
     drop_when_vanished(&stream, limits.write_stall_timeout);
     keep_unsent_small(&stream);
+    let Some(tls) = tls else { return converse(http, stream, exchange, limits, stop).await };
+    let peer = exchange.connection.peer;
+    let secured = tokio::select! {
+        secured = tokio::time::timeout(limits.header_timeout, tls.accept(stream)) => secured,
+        () = stop.cancelled() => return,
+    };
+    match secured {
+        Ok(Ok(Some(stream))) => Box::pin(converse(http, stream, exchange, limits, stop)).await,
+        Ok(Ok(None)) => tracing::debug!(%peer, "plain HTTP came where TLS is spoken"),
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
+        Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
+    }
+}
+
+async fn converse<T: AsyncRead + AsyncWrite + Unpin>(
+    http: http1::Builder,
+    stream: T,
+    exchange: Exchange,
+    limits: ServerLimits,
+    stop: CancellationToken,
+) {
     let patience = Patience {
         header: limits.header_timeout,
         idle: limits.idle_timeout,
@@ -225,6 +276,7 @@ fn keep_unsent_small(_: &TcpStream) {}
 struct Exchange {
     router: Router,
     origins: Origins,
+    proxies: Proxies,
     connection: Connection,
     headers_max: usize,
     turns: Turns,
@@ -237,10 +289,12 @@ impl Service<Request<Incoming>> for Exchange {
 
     fn call(&self, mut request: Request<Incoming>) -> Answering {
         let turn = Some(self.turns.begin());
-        let noted = tracing::enabled!(tracing::Level::DEBUG).then(|| Noted::new(&request));
+        let mut connection = self.connection;
+        connection.client = self.proxies.client(connection.client, request.headers());
+        let noted = tracing::enabled!(tracing::Level::DEBUG).then(|| Noted::new(&request, connection.client));
         let (visit, refused) = headers::arrive(&request, &self.origins, self.headers_max);
         let routed = refused.is_none().then(|| {
-            request.extensions_mut().insert(self.connection);
+            request.extensions_mut().insert(connection);
             tower::Service::call(&mut self.router.clone(), request)
         });
         Answering { routed, refused, visit: Some(visit), turn, noted }
@@ -260,20 +314,21 @@ pin_project! {
 
 /// A request as the log shows it: without its query, which is the caller's business.
 struct Noted {
+    client: IpAddr,
     method: Method,
     path: String,
     start: Instant,
 }
 
 impl Noted {
-    fn new(request: &Request<Incoming>) -> Box<Self> {
+    fn new(request: &Request<Incoming>, client: IpAddr) -> Box<Self> {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        Box::new(Self { method, path, start: Instant::now() })
+        Box::new(Self { client, method, path, start: Instant::now() })
     }
 
     fn answered(&self, status: StatusCode) {
         let duration_ms = self.start.elapsed().as_secs_f64() * 1_000.0;
-        tracing::debug!(method = %self.method, path = self.path, status = status.as_u16(), duration_ms, "request");
+        tracing::debug!(client = %self.client, method = %self.method, path = self.path, status = status.as_u16(), duration_ms, "request");
     }
 }
 

@@ -27,7 +27,7 @@ impl Running {
         let listener = TcpListener::bind((host, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let task = tokio::spawn(serve(listener, router, Origins::default(), limits, stop.clone()));
+        let task = tokio::spawn(serve(listener, router, Front::default(), limits, stop.clone()));
         Self { address, stop, task }
     }
 

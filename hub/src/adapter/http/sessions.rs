@@ -62,10 +62,11 @@ async fn open(
     if guard::from_foreign_page(&headers, &app.auth.settings.origins) {
         return Err(guard::cross_origin());
     }
-    let address = connection.map(|connection| connection.peer.ip());
+    let address = connection.map(|connection| connection.client);
     let identity = app.auth.by_token(&login.token, address)?;
     let (cookie, caller) = app.auth.open_session(&identity).await?;
-    if let Some(note) = caller.note_if_admin(wall_ms(), "session.open", caller.token_id().as_ref(), None) {
+    let from = address.map(|address| format!("from {address}"));
+    if let Some(note) = caller.note_if_admin(wall_ms(), "session.open", caller.token_id().as_ref(), from) {
         app.store.audit(note).await?;
     }
     let secure = app.auth.settings.secure_cookies || came_by_https(&headers);

@@ -39,7 +39,8 @@ async fn settings(State(app): State<Arc<App>>) -> ApiResult<Json<Settings>> {
     })?;
     let uptime_ms = i64::try_from(app.started.elapsed().as_millis()).unwrap_or(i64::MAX);
     Ok(Json(Settings {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: forge_version::VERSION.to_owned(),
+        commit: forge_version::COMMIT.to_owned(),
         started_at: app.hub.now_ms() - uptime_ms,
         database_bytes: figures.database_bytes - figures.side_bytes,
         log_bytes: figures.side_bytes,
@@ -76,7 +77,8 @@ mod tests {
         let settings = rig.get("/api/settings").await;
         assert_eq!(settings.status, 200);
         let settings = settings.value();
-        assert_eq!(settings["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(settings["version"], forge_version::VERSION);
+        assert_eq!(settings["commit"], forge_version::COMMIT);
         assert_eq!(settings["retention"]["completed_ms"], 7);
         assert_eq!(
             (&settings["solvers_bytes"], &settings["limits"]["params_bytes"]),

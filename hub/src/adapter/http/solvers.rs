@@ -8,9 +8,13 @@ use super::{
     query::PathId,
     range::{self, Part},
 };
-use crate::solvers::{Checksum, PutError};
+use crate::{
+    disk,
+    solvers::{Checksum, PutError},
+    store,
+};
 use axum::{
-    body::Body,
+    body::{Body, BodyDataStream},
     extract::State,
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
@@ -20,6 +24,7 @@ use futures_util::StreamExt;
 use std::{
     io::{self, SeekFrom},
     sync::Arc,
+    time::Duration,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncSeekExt},
@@ -31,15 +36,17 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 /// How much of a file is in memory for one reader.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// Of a body whose beginning was refused, what is still read.
+const REST_BYTES_MAX: usize = 64 << 20;
+const REST_MAX: Duration = Duration::from_secs(5);
+
 pub fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(put, get, delete))
 }
 
 fn disk_error(error: &io::Error) -> ApiError {
-    use io::ErrorKind::{QuotaExceeded, StorageFull};
-    if matches!(error.kind(), StorageFull | QuotaExceeded) {
-        let why = "the disk of the hub has no room left: free some, then try again";
-        return ApiError::new(StatusCode::INSUFFICIENT_STORAGE, "disk_full", why);
+    if disk::is_full(error) {
+        return store::Error::Full(error.to_string()).into();
     }
     tracing::error!(%error, "the solver folder failed");
     let why = "the solver folder could not be used; see the hub's log";
@@ -118,6 +125,7 @@ async fn put(
         match timeout(app.body_idle, pieces.next()).await {
             Ok(Some(Ok(piece))) => {
                 if !upload.write(piece).await {
+                    let _ = timeout(REST_MAX, read_away(&mut pieces)).await;
                     break;
                 }
             }
@@ -137,6 +145,17 @@ async fn put(
     app.store.audit(caller.note(wall_ms(), "solver.put", name.to_string(), None)).await?;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(put.solver)).into_response())
+}
+
+/// A sender that is still busy sending does not hear why it was refused. It may finish, within
+/// limits.
+async fn read_away(pieces: &mut BodyDataStream) {
+    let mut bytes = 0;
+    while let Some(Ok(piece)) = pieces.next().await
+        && bytes < REST_BYTES_MAX
+    {
+        bytes += piece.len();
+    }
 }
 
 /// Fetch a solver

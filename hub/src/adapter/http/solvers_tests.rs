@@ -1,6 +1,5 @@
 use super::{
-    headers::Origins,
-    server::{self, ServerLimits},
+    server::{self, Front, ServerLimits},
     test_rig::*,
 };
 use crate::solvers::Solvers;
@@ -146,7 +145,7 @@ async fn a_caller_that_hangs_up_leaves_nothing() {
     let router = rig.router.clone();
     let stop = rig.app.stop.clone();
     let server =
-        tokio::spawn(server::serve(listener, router, Origins::default(), ServerLimits::default(), stop));
+        tokio::spawn(server::serve(listener, router, Front::default(), ServerLimits::default(), stop));
     let mut socket = TcpStream::connect(address).await.unwrap();
     let path = path_of(SOLVER.as_bytes());
     let head = format!(

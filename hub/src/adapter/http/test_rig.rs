@@ -130,6 +130,7 @@ impl Rig {
         let mut request = request.body(body.into()).unwrap();
         request.extensions_mut().insert(server::Connection {
             peer: SocketAddr::from(([10, 0, 0, 1], 1)),
+            client: [10, 0, 0, 1].into(),
             body_idle_timeout: Duration::from_secs(10),
         });
         self.router.clone().oneshot(request).await.unwrap()

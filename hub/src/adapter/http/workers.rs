@@ -8,7 +8,7 @@ use axum::{
 use forge_engine::{Command, Reply, command};
 use forge_shared::{
     WorkerId,
-    request::{Holding, Register, WorkerHeartbeat},
+    request::{Holding, Register, Scope, WorkerHeartbeat},
     response::{ErrorBody, Registered, Worker, WorkerHeartbeatAnswer},
 };
 use std::sync::Arc;
@@ -169,15 +169,24 @@ async fn list(State(app): State<Arc<App>>) -> ApiResult<Json<Vec<Worker>>> {
 }
 
 /// Show a worker
+///
+/// A worker's token shows its own worker only: whether the hub sees it.
 #[utoipa::path(
     get, path = "/api/workers/{id}", tag = "workers", params(("id" = String, Path)), operation_id = "show_worker",
     responses(
         (status = 200, description = "The worker", body = Worker),
         (status = 404, description = "There is no such worker", body = ErrorBody),
     ),
-    security(("token" = ["viewer"])),
+    security(("token" = ["viewer", "worker"])),
 )]
-async fn show(State(app): State<Arc<App>>, PathId(id): PathId<WorkerId>) -> ApiResult<Json<Worker>> {
+async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PathId(id): PathId<WorkerId>,
+) -> ApiResult<Json<Worker>> {
+    if caller.scope() == Scope::Worker && caller.worker() != Some(&id) {
+        return Err(ApiError::not_found("worker"));
+    }
     app.store.worker(&id).await?.map(Json).ok_or_else(|| ApiError::not_found("worker"))
 }
 

@@ -1,7 +1,7 @@
 //! Finding jobs by filter, with an index that fits the filter.
 
 use super::{rows, view};
-use crate::store::{JobPage, Page, Retention};
+use crate::store::{JobPage, Order, Page, Place, Retention};
 use forge_shared::{JobId, Status, View, request::JobFilter};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
@@ -20,6 +20,15 @@ impl Condition {
     fn and(&mut self, sql: &str, value: impl ToSql + 'static) {
         self.values.push(Box::new(value));
         self.sql.push(sql.replace("{}", &format!("?{}", self.values.len())));
+    }
+
+    fn and_pair(&mut self, sql: &str, values: [i64; 2]) {
+        let mut sql = sql.to_owned();
+        for value in values {
+            self.values.push(Box::new(value));
+            sql = sql.replacen("{}", &format!("?{}", self.values.len()), 1);
+        }
+        self.sql.push(sql);
     }
 
     fn and_fixed(&mut self, sql: &str) {
@@ -133,20 +142,39 @@ fn index_for(
     }))
 }
 
+/// The index that has the jobs of a view by when they are due, and the condition that lets SQLite use it.
+fn index_by_due_time(view: Option<View>) -> Option<(&'static str, &'static str)> {
+    match view? {
+        View::Scheduled => Some(("jobs_later", "j.lane IS NOT NULL AND j.run_at > j.created_at")),
+        View::Retrying => Some(("jobs_retrying", "j.lane IS NOT NULL AND j.attempt > 0")),
+        View::Blocked | View::Dead | View::Cancelled => None,
+    }
+}
+
 pub(super) fn jobs(connection: &Connection, filter: &JobFilter, page: &Page) -> rusqlite::Result<JobPage> {
     let mut condition = Condition::of(filter, page.now_ms);
-    if let Some(before) = page.before {
-        condition.and("j.seq < {}", before);
-    }
+    let (index, order) = match page.order {
+        Order::NewestFirst => {
+            if let Some(place) = page.after {
+                condition.and("j.seq < {}", place.seq);
+            }
+            let index = index_for(connection, filter)?.filter(|_| filter.view != Some(View::Blocked));
+            (index, "j.seq DESC")
+        }
+        Order::SoonestFirst => {
+            if let Some(place) = page.after {
+                condition.and_pair("(j.run_at, j.seq) > ({}, {})", [place.run_at, place.seq]);
+            }
+            (index_by_due_time(filter.view), "j.run_at, j.seq")
+        }
+    };
     let mut hint = String::new();
-    if let Some((index, implied)) = index_for(connection, filter)?
-        && filter.view != Some(View::Blocked)
-    {
+    if let Some((index, implied)) = index {
         hint = format!("INDEXED BY {index}");
         condition.and_fixed(implied);
     }
     let rest = format!(
-        "WHERE {} ORDER BY j.seq DESC LIMIT {} OFFSET {}",
+        "WHERE {} ORDER BY {order} LIMIT {} OFFSET {}",
         condition.text(),
         u64::from(page.limit) + 1,
         page.offset
@@ -161,8 +189,8 @@ pub(super) fn jobs(connection: &Connection, filter: &JobFilter, page: &Page) -> 
             break;
         }
         let (seq, size, job) = view::job(connection, row)?;
+        last = Some(Place { run_at: job.run_at, seq });
         found.jobs.push(job);
-        last = Some(seq);
         bytes += size;
     }
     Ok(found)

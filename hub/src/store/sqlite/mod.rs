@@ -2,7 +2,9 @@
 //! batches, read-only connections for everything else, and a second file for logs and metrics.
 
 mod admin;
+pub mod copy;
 mod event_log;
+pub mod inspect;
 mod list;
 mod load;
 mod open;
@@ -23,7 +25,7 @@ use super::{
     Decided, Error, EventRange, Figures, HistoryTier, JobCount, JobPage, JobsOverview, LogAppend, LogSlice,
     NodeRecord, Operation, Overdue, Page, Retention, SessionRecord, Store, TokenRecord,
 };
-use crate::{clock::Clock, fleet::Bucket};
+use crate::{clock::Clock, disk::Space, fleet::Bucket};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -70,6 +72,7 @@ pub struct Sqlite {
     clock: Arc<dyn Clock>,
     policy: Policy,
     waiting_claims: Arc<AtomicU64>,
+    observer: Arc<dyn Observer>,
 }
 
 /// Opens the database and its side file, or explains why that cannot be.
@@ -80,7 +83,7 @@ pub fn open(
     observer: Arc<dyn Observer>,
 ) -> anyhow::Result<Arc<Sqlite>> {
     let store = start(path, clock, policy, observer, open::Look::Through)?;
-    let _ = store.side.set(open_side(path)?);
+    let _ = store.side.set(open_side(path, store.observer.clone())?);
     Ok(store)
 }
 
@@ -112,11 +115,12 @@ fn start(
         connection,
         inbox: receiver,
         clock: clock.clone(),
-        observer,
+        observer: observer.clone(),
         policy,
         started_ms: clock.now().mono_ms,
         waiting_claims: waiting_claims.clone(),
         optimize: look == open::Look::Through,
+        log_tried: None,
         runtime: tokio::runtime::Handle::try_current().ok(),
     };
     let thread = std::thread::Builder::new()
@@ -133,13 +137,14 @@ fn start(
         clock,
         policy,
         waiting_claims,
+        observer,
     }))
 }
 
-fn open_side(main: &Path) -> anyhow::Result<SideFile> {
+fn open_side(main: &Path, observer: Arc<dyn Observer>) -> anyhow::Result<SideFile> {
     let path = side::path_beside(main);
     open::make_private(&path).with_context(|| format!("cannot make {}", path.display()))?;
-    Ok(SideFile::open(&path, side::Limits::default())?)
+    Ok(SideFile::open(&path, side::Limits::default(), observer)?)
 }
 
 impl Sqlite {
@@ -176,10 +181,11 @@ impl Sqlite {
         if let Some(side) = self.side.get() {
             return Ok(side);
         }
-        let side = open_side(&self.path).map_err(|error| match error.downcast_ref() {
-            Some(side::OpenError::Busy(_)) => Error::Busy,
-            _ => Error::Database(format!("{error:#}")),
-        })?;
+        let side =
+            open_side(&self.path, self.observer.clone()).map_err(|error| match error.downcast_ref() {
+                Some(side::OpenError::Busy(_)) => Error::Busy,
+                _ => Error::Database(format!("{error:#}")),
+            })?;
         Ok(self.side.get_or_init(|| side))
     }
 }
@@ -530,6 +536,11 @@ impl Store for Sqlite {
         self.side()?.delete_logs(jobs).await
     }
 
+    async fn try_write(&self) -> Result<(), Error> {
+        self.write(Box::new(open::rewrite_version)).await?;
+        self.side()?.try_write().await
+    }
+
     async fn ping(&self) -> Result<(), Error> {
         self.write(Box::new(|_| Ok(()))).await?;
         self.read(|connection| connection.query_row("SELECT epoch FROM position", [], |_| Ok(()))).await?;
@@ -545,6 +556,11 @@ impl Store for Sqlite {
             database_bytes: size(&self.path) + size(Path::new(&wal)) + side_bytes,
             side_bytes,
             waiting_claims: self.waiting_claims.load(Ordering::Relaxed),
+            disk_free_bytes: self
+                .path
+                .parent()
+                .and_then(|folder| Space::under(folder).ok())
+                .map_or(0, |space| space.free),
         }
     }
 

@@ -3,6 +3,8 @@
 //! Opening is not starting a hub: several processes may open one file. Only a hub takes the
 //! lock that keeps a second hub away.
 
+use super::copy::{self, Kind};
+use crate::disk::Space;
 use anyhow::{Context, anyhow, bail};
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 use std::{
@@ -12,10 +14,16 @@ use std::{
 };
 
 /// "ForF": marks a file as one of ours.
-const APPLICATION_ID: i32 = 0x466f_7246;
+pub(super) const APPLICATION_ID: i32 = 0x466f_7246;
 
-const MIGRATIONS: [&str; 2] =
-    [include_str!("migrations/0001_jobs.sql"), include_str!("migrations/0002_overview.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/0001_jobs.sql"),
+    include_str!("migrations/0002_overview.sql"),
+    include_str!("migrations/0003_retrying.sql"),
+];
+
+/// The version of the schema after all of them.
+pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 /// Statements kept prepared on each connection: more than there are in the code.
 const STATEMENTS_MAX: usize = 128;
@@ -25,6 +33,8 @@ const READER_CACHE_KIB: i32 = 2 * 1024;
 const CHECKPOINT_PAGES: i32 = 4_000;
 /// The same for those who come for one command: the next of them reads the whole log first.
 const BRIEF_CHECKPOINT_PAGES: i32 = 250;
+/// What a hub needs to start.
+const ROOM_BYTES_MIN: u64 = 256 << 10;
 /// How long to wait for another program that makes the same file, and between looks.
 const BUSY_MAX: Duration = Duration::from_secs(5);
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
@@ -51,6 +61,9 @@ pub(super) fn writer(path: &Path, look: Look) -> anyhow::Result<Connection> {
     if !fresh {
         check_header(path)?;
     }
+    if look == Look::Through {
+        expect_room(path)?;
+    }
     let mut connection = Connection::open(path)
         .with_context(|| format!("cannot open the database {shown}; check the path and its permissions"))?;
     if !is_ours(&connection).map_err(|error| explain(error.into(), path))? {
@@ -58,8 +71,22 @@ pub(super) fn writer(path: &Path, look: Look) -> anyhow::Result<Connection> {
             "{shown} is a SQLite database of another program; it was left as it is. Set SQLITE_PATH to another file"
         );
     }
-    prepare(&mut connection, fresh, look).map_err(|error| explain(error, path))?;
+    prepare(&mut connection, path, fresh, look).map_err(|error| explain(error, path))?;
     Ok(connection)
+}
+
+/// SQLite maps the log's index into memory. Where the disk is full and its blocks are smaller than
+/// a page of memory, that ends the process by a signal, without a word.
+fn expect_room(path: &Path) -> anyhow::Result<()> {
+    let space = Space::under(path.parent().unwrap_or(Path::new("")));
+    match space {
+        Ok(space) if space.total > 0 && space.free < ROOM_BYTES_MIN => bail!(
+            "there is no room for the database {} ({} bytes are free); free disk space",
+            path.display(),
+            space.free
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Makes a file that is not there yet, for its owner's eyes only: jobs may hold anything. SQLite
@@ -151,7 +178,7 @@ pub(super) fn write_ahead(connection: &Connection) -> rusqlite::Result<String> {
     }
 }
 
-fn prepare(connection: &mut Connection, fresh: bool, look: Look) -> anyhow::Result<()> {
+fn prepare(connection: &mut Connection, path: &Path, fresh: bool, look: Look) -> anyhow::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
     if write_ahead(connection)? != "wal" {
         bail!("this file system does not support write-ahead logging; put the database on a local disk");
@@ -183,6 +210,7 @@ fn prepare(connection: &mut Connection, fresh: bool, look: Look) -> anyhow::Resu
             bail!("the database is damaged ({}); restore it from a backup", found.join("; "));
         }
     }
+    copy::keep_before_upgrade(connection, path, Kind::Jobs)?;
     migrate(connection)
 }
 
@@ -196,7 +224,7 @@ fn is_current(connection: &Connection) -> anyhow::Result<bool> {
 }
 
 fn migrate(connection: &mut Connection) -> anyhow::Result<()> {
-    let known = MIGRATIONS.len() as i64;
+    let known = VERSION;
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version > known {
@@ -209,17 +237,26 @@ fn migrate(connection: &mut Connection) -> anyhow::Result<()> {
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", known)?;
-    let mut epoch = [0u8; 8];
-    getrandom::fill(&mut epoch).map_err(|error| anyhow!("no randomness from the system: {error}"))?;
-    // 48 bits: exact in every JSON reader.
-    let epoch = i64::from_be_bytes(epoch) & 0xffff_ffff_ffff;
     transaction.execute(
         "INSERT OR IGNORE INTO position (id, epoch, next_job, next_event) VALUES (1, ?1, 1, 1)",
-        [epoch],
+        [random_epoch()?],
     )?;
     check_schema(&transaction)?;
     transaction.commit()?;
     Ok(())
+}
+
+/// Tells one event log from another.
+pub(super) fn random_epoch() -> anyhow::Result<i64> {
+    let mut epoch = [0u8; 8];
+    getrandom::fill(&mut epoch).map_err(|error| anyhow!("no randomness from the system: {error}"))?;
+    // 48 bits: exact in every JSON reader.
+    Ok(i64::from_be_bytes(epoch) & 0xffff_ffff_ffff)
+}
+
+/// Puts a page into the log without changing anything.
+pub(super) fn rewrite_version(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "user_version", VERSION)
 }
 
 /// Every table and index that the code relies on is there, with the columns it names.
@@ -300,6 +337,44 @@ mod tests {
             assert!(error.contains(why), "{error}");
             assert_eq!(std::fs::read(&path).unwrap(), before);
         }
+    }
+
+    #[test]
+    fn older_database_is_copied_then_upgraded_and_a_newer_one_is_refused() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("a.sqlite");
+        let old = Connection::open(&path).unwrap();
+        old.execute_batch(MIGRATIONS[0]).unwrap();
+        old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+        old.pragma_update(None, "user_version", 1).unwrap();
+        old.execute("INSERT INTO position (id, epoch, next_job, next_event) VALUES (1, 5, 7, 9)", [])
+            .unwrap();
+        drop(old);
+        for earlier in 0..VERSION - 1 {
+            std::fs::write(beside(&path, &format!("before-v{earlier}")), "long ago").unwrap();
+        }
+
+        let upgraded = writer(&path, Look::Through).unwrap();
+        assert_eq!(jobs(&upgraded), 7);
+        let settled: i64 = upgraded.query_row("SELECT settled FROM position", [], |row| row.get(0)).unwrap();
+        assert_eq!(settled, 0);
+        let copy = beside(&path, &format!("before-v{VERSION}"));
+        let kept = Connection::open(&copy).unwrap();
+        let version: i64 = kept.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+        assert_eq!((version, jobs(&kept)), (1, 7));
+        assert!(kept.prepare("SELECT settled FROM position").is_err());
+        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&copy).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600);
+
+        // The next start has nothing to upgrade, and makes no copy.
+        drop((upgraded, kept));
+        std::fs::remove_file(&copy).unwrap();
+        let current = writer(&path, Look::Through).unwrap();
+        assert!(!copy.exists());
+        current.pragma_update(None, "user_version", VERSION + 1).unwrap();
+        drop(current);
+        let refused = format!("{:#}", writer(&path, Look::Through).unwrap_err());
+        assert!(refused.contains("newer version") && refused.contains("start a newer hub"), "{refused}");
     }
 
     #[test]

@@ -34,6 +34,9 @@ const BATCH_BYTES_MAX: usize = 8 << 20;
 /// How long the writer sleeps at most while something is due in the future.
 const DUE_CHECK_MAX: Duration = Duration::from_secs(5);
 
+/// On a full disk, how long until moving the log into the file is tried again.
+const LOG_TRY_PAUSE: Duration = Duration::from_secs(1);
+
 type Respond = oneshot::Sender<Result<Decided, Error>>;
 /// A write that is no decision about jobs: tokens, audit, nodes.
 pub(super) type Plain = Box<dyn FnOnce(&Connection) -> rusqlite::Result<()> + Send>;
@@ -50,6 +53,8 @@ pub trait Observer: Send + Sync + 'static {
     fn committed(&self, events: EventBatch);
     /// For metrics.
     fn batch(&self, commands: usize, commit: Duration);
+    /// A write found the disk full and changed nothing.
+    fn no_room(&self, _error: &Error) {}
 }
 
 pub(super) struct Writer {
@@ -62,6 +67,8 @@ pub(super) struct Writer {
     pub(super) waiting_claims: Arc<AtomicU64>,
     /// Whether to look after the file's statistics at the end.
     pub(super) optimize: bool,
+    /// When the log was last moved into the file because the disk was full.
+    pub(super) log_tried: Option<Instant>,
     /// Where callers wait for their answers.
     pub(super) runtime: Option<tokio::runtime::Handle>,
 }
@@ -175,14 +182,16 @@ impl Writer {
         match self.decide(mind, commands, &notes) {
             Ok(outcome) => self.deliver(answers(outcome, responds, parked)),
             Err((error, _)) if responds.len() == 1 => {
-                tracing::error!(%error, "a write failed and was rolled back");
+                self.report(&error);
                 for respond in responds {
                     let _ = respond.send(Err(error.clone()));
                 }
             }
             // One of them may be at fault; the others must not suffer for it.
             Err((error, commands)) => {
-                tracing::warn!(%error, commands = commands.len(), "a batch failed; trying its commands one by one");
+                if !matches!(error, Error::Full(_)) {
+                    tracing::warn!(%error, commands = commands.len(), "a batch failed; trying its commands one by one");
+                }
                 for ((command, note), respond) in commands.into_iter().zip(notes).zip(responds) {
                     self.batch(mind, parked, vec![Request { command, note, respond }]);
                 }
@@ -286,7 +295,34 @@ impl Writer {
             abort_if_sync_failed(error);
             let _ = self.connection.execute_batch("ROLLBACK");
         }
-        let _ = respond.send(result.map_err(|error| to_error(&error)));
+        let result = result.map_err(|error| to_error(&error));
+        if let Err(error) = &result {
+            self.report(error);
+        }
+        let _ = respond.send(result);
+    }
+
+    /// A full disk fails every write alike: the observer says so once.
+    fn report(&mut self, error: &Error) {
+        match error {
+            Error::Full(_) => {
+                self.observer.no_room(error);
+                self.reuse_log();
+            }
+            _ => tracing::error!(%error, "a write failed and was rolled back"),
+        }
+    }
+
+    /// What the log holds may fit into the file although the log cannot grow. Then its room is
+    /// used again, and small writes work on a full disk.
+    fn reuse_log(&mut self) {
+        if self.log_tried.is_some_and(|tried| tried.elapsed() < LOG_TRY_PAUSE) {
+            return;
+        }
+        self.log_tried = Some(Instant::now());
+        if let Err(error) = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
+            abort_if_sync_failed(&error);
+        }
     }
 
     /// Answers from inside the runtime when there is one: waking callers there is a push to a
@@ -377,8 +413,11 @@ impl Weight {
 }
 
 pub(super) fn to_error(error: &rusqlite::Error) -> Error {
+    // The index of the log is a file too, and has a code of its own when it cannot grow.
+    let extended = error.sqlite_error().map(|error| error.extended_code);
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Error::Full(error.to_string()),
+        _ if extended == Some(ffi::SQLITE_IOERR_SHMSIZE) => Error::Full(error.to_string()),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy,
         _ => Error::Database(error.to_string()),
     }

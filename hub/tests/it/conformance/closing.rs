@@ -2,7 +2,7 @@
 
 use crate::kit::*;
 use forge_engine::{Command, Reply, command::Claim};
-use forge_hub::store::{Decided, Error, Page};
+use forge_hub::store::{Decided, Error, Order, Page};
 use forge_shared::{Status, request::JobFilter};
 use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
 use std::{
@@ -18,7 +18,7 @@ pub(super) async fn reopening_keeps_everything(mut rig: Rig) {
     let job = rig.add_and_take(new_job("done"), "w").await;
     rig.report(&job, completed("{\"n\":1}")).await.unwrap();
     let all = async |rig: &Rig| {
-        let page = Page { limit: 10, offset: 0, before: None, now_ms: rig.now() };
+        let page = Page { limit: 10, offset: 0, order: Order::NewestFirst, after: None, now_ms: rig.now() };
         let jobs = rig.jobs(JobFilter::default(), page).await.unwrap().jobs;
         (serde_json::to_string(&jobs).unwrap(), rig.all_events().await, rig.event_range().await.unwrap())
     };

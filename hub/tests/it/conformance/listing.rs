@@ -6,12 +6,12 @@ use forge_engine::{
     command::{Action, Due, NewJob},
     job::Spec,
 };
-use forge_hub::store::{JobCount, Page};
+use forge_hub::store::{JobCount, Order, Page};
 use forge_shared::{JobType, QueueName, Status, View, request::JobFilter};
 use std::{collections::BTreeMap, sync::Arc};
 
 fn page(rig: &Rig, limit: u32) -> Page {
-    Page { limit, offset: 0, before: None, now_ms: rig.now() }
+    Page { limit, offset: 0, order: Order::NewestFirst, after: None, now_ms: rig.now() }
 }
 
 fn tagged(id: &str, tags: &[&str]) -> NewJob {
@@ -148,14 +148,14 @@ pub(super) async fn pages_by_cursor_and_by_offset_cover_everything_once(rig: Rig
     rig.add_ids(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let newest_first: Vec<&str> = ids.iter().rev().map(String::as_str).collect();
     let (mut by_cursor, mut by_offset) = (Vec::new(), Vec::new());
-    let mut before = None;
+    let mut after = None;
     loop {
-        let found = rig.jobs(JobFilter::default(), Page { before, ..page(&rig, 10) }).await.unwrap();
+        let found = rig.jobs(JobFilter::default(), Page { after, ..page(&rig, 10) }).await.unwrap();
         by_cursor.extend(found.jobs.into_iter().map(|job| job.id.to_string()));
         // What is added meanwhile does not move the pages.
         rig.add(vec![NewJob { id: None, ..new_job("unused") }]).await;
-        before = found.next;
-        if before.is_none() {
+        after = found.next;
+        if after.is_none() {
             break;
         }
     }
@@ -167,6 +167,46 @@ pub(super) async fn pages_by_cursor_and_by_offset_cover_everything_once(rig: Rig
         by_offset.extend(found.jobs.into_iter().map(|job| job.id.to_string()));
     }
     assert_eq!(by_offset, newest_first);
+}
+
+pub(super) async fn waiting_jobs_are_listed_by_when_they_are_due(rig: Rig) {
+    let now = rig.now();
+    // Two at the same time, and none in the order in which they were added.
+    let due = [50, 10, 30, 10, 40, 20, 90, 70];
+    let later = |n: usize, minutes: i64| NewJob {
+        due: Due::At(now + minutes * 60_000),
+        queue: queue(if n < 6 { "a" } else { "b" }),
+        ..new_job(&format!("job-{n}"))
+    };
+    rig.add(due.iter().enumerate().map(|(n, minutes)| later(n, *minutes)).collect()).await;
+    rig.add_ids(&["due"]).await;
+    let taken = rig.take_one("w").await;
+    rig.report(&taken, failed("broke")).await.unwrap();
+    let scheduled = JobFilter { view: Some(View::Scheduled), ..JobFilter::default() };
+    let soonest = |filter: JobFilter| {
+        let rig = &rig;
+        async move {
+            let (mut ids, mut after) = (Vec::new(), None);
+            loop {
+                let next = Page { order: Order::SoonestFirst, after, ..page(rig, 3) };
+                let found = rig.jobs(filter.clone(), next).await.unwrap();
+                ids.extend(found.jobs.into_iter().map(|job| job.id.to_string()));
+                after = found.next;
+                if after.is_none() {
+                    return ids.join(" ");
+                }
+            }
+        }
+    };
+    assert_eq!(
+        soonest(scheduled.clone()).await,
+        "job-1 job-3 job-5 job-2 job-4 job-0 job-7 job-6",
+        "in pages of three, those of the same time apart"
+    );
+    let in_b = JobFilter { queue: Some(queue("b")), ..scheduled };
+    assert_eq!(soonest(in_b).await, "job-7 job-6");
+    let retrying = JobFilter { view: Some(View::Retrying), ..JobFilter::default() };
+    assert_eq!(soonest(retrying).await, "due");
 }
 
 pub(super) async fn a_rare_status_is_found_among_many_jobs(rig: Rig) {
@@ -192,12 +232,12 @@ pub(super) async fn a_page_ends_early_when_it_grows_too_large(rig: Rig) {
         let spec = Spec { params: params.clone(), ..Spec::default() };
         rig.add(vec![NewJob { spec, ..new_job(&format!("job-{n:02}")) }]).await;
     }
-    let (mut before, mut pages) = (None, Vec::new());
+    let (mut after, mut pages) = (None, Vec::new());
     loop {
-        let found = rig.jobs(JobFilter::default(), Page { before, ..page(&rig, 100) }).await.unwrap();
+        let found = rig.jobs(JobFilter::default(), Page { after, ..page(&rig, 100) }).await.unwrap();
         pages.push(found.jobs.len());
-        before = found.next;
-        if before.is_none() {
+        after = found.next;
+        if after.is_none() {
             break;
         }
     }

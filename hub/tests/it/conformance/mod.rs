@@ -58,6 +58,7 @@ macro_rules! conformance {
                     every_filter_finds_its_jobs
                     text_is_searched_in_ids_types_tags_and_reasons
                     pages_by_cursor_and_by_offset_cover_everything_once
+                    waiting_jobs_are_listed_by_when_they_are_due
                     a_rare_status_is_found_among_many_jobs
                     a_page_ends_early_when_it_grows_too_large
                     bulk_work_finds_matching_jobs_oldest_first

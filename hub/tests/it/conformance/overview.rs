@@ -6,7 +6,7 @@ use forge_engine::{
     command::{Action, Due, NewJob},
     plan::{Flow, ViewKey},
 };
-use forge_hub::store::{JobsOverview, Page};
+use forge_hub::store::{JobsOverview, Order, Page};
 use forge_shared::{QueueName, Status, View, request::JobFilter};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ async fn look(rig: &Rig) -> JobsOverview {
 
 /// The counters against a look at every job.
 async fn check(rig: &Rig) {
-    let page = Page { limit: 1_000, offset: 0, before: None, now_ms: rig.now() };
+    let page = Page { limit: 1_000, offset: 0, order: Order::NewestFirst, after: None, now_ms: rig.now() };
     let mut counts: BTreeMap<(QueueName, Status), u64> = BTreeMap::new();
     let mut views: BTreeMap<ViewKey, u64> = BTreeMap::new();
     let mut oldest: BTreeMap<QueueName, i64> = BTreeMap::new();
@@ -200,7 +200,7 @@ pub(super) async fn the_jobs_of_a_worker_are_found_by_when_it_ran_them(rig: Rig)
             until: until.map(|at| START + at),
             ..JobFilter::default()
         };
-        let page = Page { limit: 100, offset: 0, before: None, now_ms: rig.now() };
+        let page = Page { limit: 100, offset: 0, order: Order::NewestFirst, after: None, now_ms: rig.now() };
         let listed = rig.jobs(filter.clone(), page).await.unwrap();
         assert_eq!(rig.count_matching(filter).await.unwrap(), listed.jobs.len() as u64);
         listed.jobs.iter().map(|job| job.id.to_string()).collect::<Vec<_>>().join(" ")

@@ -24,10 +24,7 @@ fn in_one_line(text: &str) -> String {
 fn check(connection: &Connection, source: &str, sql: &str, plan: &str) {
     assert!(in_one_line(source).contains(sql), "the code does not say: {sql}");
     let whole = if sql.starts_with("FROM") { format!("SELECT * {sql}") } else { sql.to_owned() };
-    let steps: Vec<String> = connection
-        .prepare(&format!("EXPLAIN QUERY PLAN {whole}"))
-        .and_then(|mut statement| statement.raw_query().mapped(|row| row.get(3)).collect())
-        .unwrap_or_else(|error| panic!("{whole}: {error}"));
+    let steps = plan_of(connection, &whole);
     assert!(steps.iter().any(|step| step.contains(plan)), "{sql}\nis done by {steps:#?}\nnot by {plan}");
     let full_scan = |step: &&String| {
         step.starts_with("SCAN")
@@ -36,6 +33,13 @@ fn check(connection: &Connection, source: &str, sql: &str, plan: &str) {
             && !step.contains("subquery")
     };
     assert_eq!(steps.iter().find(full_scan), None, "{sql} looks at every row");
+}
+
+fn plan_of(connection: &Connection, sql: &str) -> Vec<String> {
+    connection
+        .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+        .and_then(|mut statement| statement.raw_query().mapped(|row| row.get(3)).collect())
+        .unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
 #[tokio::test]
@@ -125,6 +129,16 @@ async fn hot_statements_use_their_index() {
     ];
     for (source, sql, plan) in cases {
         check(&connection, source, sql, plan);
+    }
+    for (index, implied) in [("jobs_later", "j.run_at > j.created_at"), ("jobs_retrying", "j.attempt > 0")] {
+        assert!(LIST.contains(&format!("(\"{index}\", \"j.lane IS NOT NULL AND {implied}\")")), "{index}");
+        let sql = format!(
+            "SELECT * FROM jobs j INDEXED BY {index} WHERE j.lane IS NOT NULL AND {implied} AND j.run_at > ?1 \
+             AND (j.run_at, j.seq) > (?2, ?3) ORDER BY j.run_at, j.seq LIMIT 51"
+        );
+        let steps = plan_of(&connection, &sql);
+        assert_eq!(steps.len(), 1, "nothing is sorted: {steps:#?}");
+        assert!(steps[0].contains(&format!("USING INDEX {index} (run_at>?)")), "{steps:#?}");
     }
     for (file, plan) in [
         (OVERDUE, "USING INDEX jobs_live"),

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use std::{fs, path::Path};
 
 /// Puts a program into the hub's store and answers its checksum.
-async fn upload(hub: &Hub, program: impl AsRef<[u8]>) -> String {
+pub(crate) async fn upload(hub: &Hub, program: impl AsRef<[u8]>) -> String {
     let program = program.as_ref().to_vec();
     let checksum = data_encoding::HEXLOWER.encode(&Sha256::digest(&program));
     let put = hub.client().put(hub.url(&format!("/api/solvers/{checksum}"))).body(program);
@@ -33,7 +33,7 @@ async fn script(hub: &Hub, lines: &str) -> Value {
 }
 
 /// The job when it has ended.
-async fn end_of(hub: &Hub, id: &str) -> Value {
+pub(crate) async fn end_of(hub: &Hub, id: &str) -> Value {
     let job = hub.get(&format!("/api/jobs/{id}?wait_ms=45000")).await.expect(200);
     let status = job["status"].as_str().expect("a status");
     assert!(["completed", "failed", "quarantined"].contains(&status), "the job should have ended: {job}");

@@ -1,4 +1,4 @@
-//! https with certificates of one's own, and proxies.
+//! https with certificates of one's own, proxies, and what a job can learn about its agent.
 
 use super::{doctor::doctor, run_script};
 use forge_tests::{
@@ -83,4 +83,32 @@ async fn hub_on_this_machine_is_never_asked_for_through_a_proxy() {
     let _agent = Agent::start(&hub, options);
     assert_eq!(run_script(&hub, "echo 5").await["result"], json!(5));
     assert_eq!(String::from_utf8_lossy(&proxy.heard()), "");
+}
+
+/// An account that owns nothing.
+const NOBODY: u32 = 65_534;
+
+#[tokio::test]
+async fn job_cannot_read_the_agents_token() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let hub = Hub::new().await;
+    let (_, token) = hub.token("worker").await;
+    let home = std::sync::Arc::new(TempDir::new().unwrap());
+    let mut options = AgentOptions::default().token(&token).dir(home.clone());
+    // Root may read everything, so this agent must not be root's.
+    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
+        let program = home.path().join("forge-agent");
+        std::fs::copy(forge_tests::binary::agent(), &program).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        let as_nobody = "exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$HOME/forge-agent\"";
+        options = options.wrapper(["sh", "-c", as_nobody].map(str::to_owned).to_vec());
+    }
+    let _agent = Agent::start(&hub, options);
+    let lines = r#"echo "as $(id -u)"; for process in /proc/[0-9]*; do
+        tr '\0' '\n' < "$process/environ" 2>/dev/null | grep FORGE_INGEST_SECRET; done; true"#;
+    let job = run_script(&hub, lines).await;
+    let found = job["result"]["stdout"].as_str().unwrap_or_else(|| panic!("{job}"));
+    assert!(!found.contains(&token), "{found}");
+    assert!(!found.starts_with("as 0"), "{found}");
 }

@@ -30,6 +30,22 @@ async fn newest_first_fifty_by_default_and_pages_without_overlap() {
 }
 
 #[tokio::test]
+async fn waiting_jobs_can_be_listed_soonest_first() {
+    let hub = Hub::new().await;
+    for (id, delay_ms) in [("last", 900_000), ("first", 300_000), ("second", 600_000)] {
+        hub.enqueue(json!({"id": id, "type": "t", "delay_ms": delay_ms})).await;
+    }
+    hub.enqueue(json!({"id": "due", "type": "t"})).await;
+    let query = "/api/jobs?view=scheduled&sort=due&limit=2";
+    let page = hub.get(query).await;
+    let next = page.header("x-next-cursor").expect("there is more").to_owned();
+    assert_eq!(ids(&page.expect(200)), ["first", "second"]);
+    let page = hub.get(&format!("{query}&cursor={next}")).await;
+    assert!(page.header("x-next-cursor").is_none(), "that was all");
+    assert_eq!(ids(&page.expect(200)), ["last"]);
+}
+
+#[tokio::test]
 async fn every_filter_selects() {
     let hub = Hub::new().await;
     let made = [

@@ -23,6 +23,8 @@ export interface Prepared {
 
 export default function AddMachinePage() {
   const [prepared, setPrepared] = useState<Prepared | null>(null);
+  // Asked for now, so that the line to paste does not change under the pointer later.
+  useQuery(queries.downloads());
   return (
     <Page title="Add a machine" crumb={<Link href="/fleet">Fleet</Link>}>
       <div className={styles.column}>

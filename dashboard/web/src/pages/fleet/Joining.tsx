@@ -18,7 +18,10 @@ interface JoiningProps {
 
 /** The line to paste, and the wait for the machine to arrive. */
 export function Joining({ prepared, onAnother }: JoiningProps) {
-  const [shell, setShell] = useState<Shell>('posix');
+  const downloads = useQuery(queries.downloads());
+  const [chosen, setChosen] = useState<Shell | null>(null);
+  const hasInstaller = downloads.data?.some(({ name }) => name.startsWith('forge-agent-linux-')) ?? false;
+  const shell = chosen ?? (hasInstaller ? 'installer' : 'posix');
   return (
     <>
       <Card
@@ -27,16 +30,22 @@ export function Joining({ prepared, onAnother }: JoiningProps) {
           <Segments
             label="Kind of shell"
             options={[
-              { value: 'posix', label: 'Linux, macOS' },
+              ...(hasInstaller ? [{ value: 'installer' as const, label: 'Install on Linux' }] : []),
+              { value: 'posix', label: hasInstaller ? 'With an agent' : 'Linux, macOS' },
               { value: 'powershell', label: 'Windows' },
             ]}
             chosen={shell}
-            onChoose={setShell}
+            onChoose={setChosen}
           />
         }
       >
         <div className={styles.form}>
           <Code text={joinCommand(shell, prepared)} label="Command" />
+          <p className={styles.note}>
+            {shell === 'installer'
+              ? 'It fetches the agent from this hub and runs it as a service. Leave out sudo where you are root.'
+              : 'It starts the program forge-agent, which must be on the machine already.'}
+          </p>
           <p className={styles.once}>
             <TriangleAlert aria-hidden="true" />
             <span>
@@ -46,12 +55,12 @@ export function Joining({ prepared, onAnother }: JoiningProps) {
           </p>
         </div>
       </Card>
-      <Arrival prepared={prepared} onAnother={onAnother} />
+      <Arrival prepared={prepared} onAnother={onAnother} isInstalled={shell === 'installer'} />
     </>
   );
 }
 
-function Arrival({ prepared, onAnother }: JoiningProps) {
+function Arrival({ prepared, onAnother, isInstalled }: JoiningProps & { isInstalled: boolean }) {
   const { nodeId, nodeName, since } = prepared;
   const fleet = useQuery(queries.fleet());
   const workers = useQuery(queries.workers());
@@ -87,7 +96,7 @@ function Arrival({ prepared, onAnother }: JoiningProps) {
         ) : (
           <>
             <p className={styles.note}>It mostly takes a few seconds after the line was entered.</p>
-            <p className={styles.note}>
+            <p className={styles.note} hidden={isInstalled}>
               Nothing happens? Put <code>doctor</code> behind <code>forge-agent</code> in the same line: it
               checks everything between the machine and the hub, and says what to fix.
             </p>

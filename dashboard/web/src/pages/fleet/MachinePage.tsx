@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { ServerOff } from 'lucide-react';
-import { lazy, Suspense } from 'react';
 import { Link, useParams } from 'wouter';
 import { queries } from '../../api/queries';
 import { MachineBadge, WorkerBadge } from '../../ui/Badge';
 import { LinkButton } from '../../ui/Button';
 import { formatPercent, formatRate, UNKNOWN } from '../../ui/format';
 import { Card, Page } from '../../ui/Layout';
+import { LateCode, useLate } from '../../ui/late';
 import { Meter } from '../../ui/Meter';
 import { Stat } from '../../ui/Stat';
 import { Empty, Loaded, Skeleton } from '../../ui/States';
@@ -19,7 +19,8 @@ import { HeldJobs } from './machine/HeldJobs';
 import { busySlots, runningHref, systemOf } from './WorkerParts';
 
 /** Charts come with a library of their own, which the figures above need not wait for. */
-const History = lazy(() => import('./machine/History'));
+const historyCode = new LateCode(() => import('./machine/History'));
+void historyCode.load();
 
 export default function MachinePage() {
   const id = useParams<{ id: string }>().id;
@@ -62,15 +63,13 @@ export default function MachinePage() {
 
 function Known({ entry }: { entry: FleetEntry }) {
   const { id, machine, worker } = entry;
+  const History = useLate(historyCode);
   return (
     <>
       <Figures entry={entry} />
       {worker && <HeldJobs workerId={id} />}
-      {machine && (
-        <Suspense fallback={<Skeleton lines={6} height={60} />}>
-          <History id={id} isWorker={worker !== null} />
-        </Suspense>
-      )}
+      {machine &&
+        (History ? <History id={id} isWorker={worker !== null} /> : <Skeleton lines={6} height={60} />)}
       <Facts id={id} machine={machine} worker={worker} />
     </>
   );
@@ -86,8 +85,9 @@ function Figures({ entry: { machine, worker } }: { entry: FleetEntry }) {
       </Card>
       <Card>
         <Stat
-          label={now ? `Memory, of ${now.memory.total.toFixed(1)} GiB` : 'Memory'}
+          label="Memory"
           value={<Figure text={now ? `${now.memory.used.toFixed(1)} GiB` : UNKNOWN} />}
+          note={now && `of ${now.memory.total.toFixed(1)} GiB`}
         />
         <Meter label="Memory" percent={now?.memory.percent ?? null} bare />
       </Card>

@@ -9,6 +9,15 @@ describe('the line to paste', () => {
       'HUB_URL=https://hub.example.com FORGE_INGEST_SECRET=fq_a1 NODE_ID=rack-3 WORKER_ENABLED=true forge-agent',
     );
   });
+  it('has the agent fetched where the hub offers it', () => {
+    expect(
+      joinCommand('installer', { ...joining, hubUrl: 'https://hub.example.com/', nodeName: 'Rack 3' }),
+    ).toBe(
+      'echo fq_a1 | sudo sh -c "$(curl -fsSL https://hub.example.com/install.sh)" install.sh --hub https://hub.example.com ' +
+        "--id rack-3 --name 'Rack 3' --token-file -",
+    );
+    expect(joinCommand('installer', joining)).not.toContain('--name');
+  });
   it('keeps a name one word, whatever it contains', () => {
     const nodeName = "Rack 3; rm -rf '$HOME'";
     expect(joinCommand('posix', { ...joining, nodeName })).toContain(

@@ -1,6 +1,7 @@
 /** The one line that makes a computer a machine of this fleet. */
 
-export type Shell = 'posix' | 'powershell';
+/** `installer` fetches the agent from the hub; the others start one that is there. */
+export type Shell = 'installer' | 'posix' | 'powershell';
 
 export interface Joining {
   hubUrl: string;
@@ -10,7 +11,9 @@ export interface Joining {
   nodeName: string;
 }
 
-export function joinCommand(shell: Shell, { hubUrl, secret, nodeId, nodeName }: Joining): string {
+export function joinCommand(shell: Shell, joining: Joining): string {
+  const { hubUrl, secret, nodeId, nodeName } = joining;
+  if (shell === 'installer') return installLine(joining);
   const settings: [string, string][] = [
     ['HUB_URL', hubUrl],
     ['FORGE_INGEST_SECRET', secret],
@@ -23,6 +26,14 @@ export function joinCommand(shell: Shell, { hubUrl, secret, nodeId, nodeName }: 
     return `${set.join('; ')}; forge-agent`;
   }
   return `${settings.map(([name, value]) => `${name}=${quoted(value)}`).join(' ')} forge-agent`;
+}
+
+/** The token goes through a pipe: everybody on a machine can see the arguments of a program. */
+function installLine({ hubUrl, secret, nodeId, nodeName }: Joining): string {
+  const hub = hubUrl.replace(/\/+$/, '');
+  const name = nodeName === nodeId ? '' : ` --name ${quoted(nodeName)}`;
+  const script = `sh -c "$(curl -fsSL ${quoted(`${hub}/install.sh`)})" install.sh`;
+  return `echo ${quoted(secret)} | sudo ${script} --hub ${quoted(hub)} --id ${quoted(nodeId)}${name} --token-file -`;
 }
 
 /** As a shell takes it for one word, whatever it contains. */

@@ -1,8 +1,8 @@
-import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { Job } from '../../api/types';
 import { Code } from '../../ui/Code';
 import { CopyButton } from '../../ui/Copy';
+import { Fact, FactList } from '../../ui/Facts';
 import { formatNumber } from '../../ui/format';
 import { Card } from '../../ui/Layout';
 import { Duration, Time } from '../../ui/Values';
@@ -11,9 +11,9 @@ import styles from './Facts.module.css';
 export function Facts({ job }: { job: Job }) {
   return (
     <Card title="Facts">
-      <dl className={styles.facts}>
+      <FactList className={styles.facts}>
         <Fact name="Id">
-          <code className={styles.long}>{job.id}</code> <CopyButton text={job.id} label="Copy the id" />
+          <code>{job.id}</code> <CopyButton text={job.id} label="Copy the id" />
         </Fact>
         <Fact name="Queue">
           <Link href={`/jobs?queue=${encodeURIComponent(job.queue)}`}>{job.queue}</Link>
@@ -72,37 +72,24 @@ export function Facts({ job }: { job: Job }) {
             </span>
           </Fact>
         )}
-        {job.solver_url && (
-          <Fact name="Solver">
-            <span className={styles.long}>{job.solver_url}</span>
-          </Fact>
-        )}
+        {job.solver_url && <Fact name="Solver">{job.solver_url}</Fact>}
         {job.solver_checksum && (
           <Fact name="Solver sha256">
-            <code className={styles.long}>{job.solver_checksum}</code>
+            <code>{job.solver_checksum}</code>
           </Fact>
         )}
         {job.result_hash && (
           <Fact name="Result hash">
-            <code className={styles.long}>{job.result_hash}</code>
+            <code>{job.result_hash}</code>
           </Fact>
         )}
-      </dl>
+      </FactList>
       {job.command && (
         <div className={styles.command}>
           <Code label="Command" text={job.command} />
         </div>
       )}
     </Card>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <div className={styles.fact}>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 

@@ -8,6 +8,7 @@ import { cx } from '../../ui/classes';
 import type { Column } from './columns';
 import styles from './JobGrid.module.css';
 import { JobGridRow } from './JobGridRow';
+import { rememberedPlace, rememberPlace } from './place';
 import type { JobRow } from './row';
 import { extended, NOTHING, type Selection, toggled } from './selection';
 import { useIsPhone } from './useIsPhone';
@@ -43,6 +44,8 @@ export function JobGrid(props: JobGridProps) {
   const rowPx = isPhone ? PHONE_ROW_PX : ROW_PX;
   const [activeId, setActiveId] = useState<string | null>(null);
   const [anchor, setAnchor] = useState<string | null>(null);
+  // Whoever comes back from a job goes on where they were.
+  const startTop = useRef(rememberedPlace()?.top ?? 0);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -61,7 +64,10 @@ export function JobGrid(props: JobGridProps) {
     if (last >= rows.length - READ_AHEAD) onNearEnd();
   }, [last, rows.length, onNearEnd]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when it is told to, not when a row changes.
-  useEffect(() => virtual.scrollToOffset(0), [topKey]);
+  useEffect(() => {
+    virtual.scrollToOffset(startTop.current);
+    startTop.current = 0;
+  }, [topKey]);
 
   const active = activeId === null ? -1 : rows.findIndex((row) => row.id === activeId);
   const rowId = (row: JobRow) => `${id}-${row.id}`;
@@ -86,6 +92,15 @@ export function JobGrid(props: JobGridProps) {
     onSelect?.(extended(NOTHING, rows, Math.max(0, from), to));
   }
 
+  function rememberThis() {
+    rememberPlace({ rows: rows.length, top: virtual.scrollOffset ?? 0 });
+  }
+
+  function open(row: JobRow) {
+    rememberThis();
+    onOpen(row);
+  }
+
   function onKeyDown(event: KeyboardEvent) {
     const row = rows[active];
     const page = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / rowPx) - 2);
@@ -100,7 +115,7 @@ export function JobGrid(props: JobGridProps) {
     const target = steps[event.key];
     if (target !== undefined) moveTo(target, event.shiftKey);
     else if (event.key === ' ' && row) choose(row, event.shiftKey);
-    else if (event.key === 'Enter' && row) onOpen(row);
+    else if (event.key === 'Enter' && row) open(row);
     else if (event.key === 'Escape') onSelect?.(NOTHING);
     else return;
     event.preventDefault();
@@ -111,7 +126,7 @@ export function JobGrid(props: JobGridProps) {
     // The keys go on from here; a row itself may scroll away with the focus.
     scroller.current?.focus({ preventScroll: true });
     if ((event.target as Element).closest('a') && !event.shiftKey) return;
-    if (!onSelect) return onOpen(row);
+    if (!onSelect) return open(row);
     event.preventDefault();
     choose(row, event.shiftKey);
   }
@@ -137,6 +152,8 @@ export function JobGrid(props: JobGridProps) {
       tabIndex={0}
       className={styles.scroller}
       onKeyDown={onKeyDown}
+      // Before a link in a row is followed.
+      onClickCapture={rememberThis}
       onFocus={() => {
         if (active < 0 && rows[first]) setActiveId(rows[first].id);
       }}

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { JobsFilter } from '../../api/queries';
+import { isByTime, type JobsFilter } from '../../api/queries';
 import type { HubEvent, Job } from '../../api/types';
 import { JobList } from './JobList';
 
@@ -34,12 +34,14 @@ class Jobs {
   source = {
     page: async (filter: JobsFilter, { limit, cursor }: { limit: number; cursor?: string | undefined }) => {
       this.pages += 1;
-      const before = cursor ? Number(cursor) : Number.POSITIVE_INFINITY;
+      const place = (job: Job) => (isByTime(filter) ? job.run_at : -job.created_at);
+      const after = cursor ? Number(cursor) : Number.NEGATIVE_INFINITY;
       const fitting = [...this.all.values()]
-        .filter((job) => job.created_at < before && (!filter.status || job.status === filter.status))
-        .sort((a, b) => b.created_at - a.created_at);
+        .filter((job) => place(job) > after && (!filter.status || job.status === filter.status))
+        .sort((a, b) => place(a) - place(b));
       const jobs = fitting.slice(0, limit);
-      const nextCursor = fitting.length > limit ? String(jobs.at(-1)?.created_at) : undefined;
+      const last = jobs.at(-1);
+      const nextCursor = last && fitting.length > limit ? String(place(last)) : undefined;
       return { jobs, nextCursor };
     },
     job: async (id: string) => {
@@ -63,8 +65,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-async function listOf(filter: JobsFilter, options = {}): Promise<JobList> {
-  const list = new JobList(filter, options, jobs.source);
+async function listOf(filter: JobsFilter): Promise<JobList> {
+  const list = new JobList(filter, jobs.source);
   lists.push(list);
   list.start();
   await vi.advanceTimersByTimeAsync(0);
@@ -87,6 +89,18 @@ it('reads page after page, and knows when all are here', async () => {
   expect(new Set(ids(list)).size).toBe(1_150);
   await list.loadMore();
   expect(jobs.pages).toBe(3);
+});
+
+it('reads as many rows as were there when somebody left', async () => {
+  for (let number = 1; number <= 2_500; number += 1) jobs.add(number);
+  const list = new JobList({}, jobs.source);
+  lists.push(list);
+  list.start(1_400);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(ids(list)).toHaveLength(2_000);
+  expect(jobs.pages).toBe(2);
+  await list.loadMore();
+  expect(new Set(ids(list)).size).toBe(2_500);
 });
 
 it('changes a row in place, and takes it out when it no longer fits', async () => {
@@ -173,13 +187,22 @@ it('does not ask the hub for each of a thousand events', async () => {
   expect(ids(list)[0]).toBe('j1001');
 });
 
-it('sorts by another order once all are here', async () => {
-  jobs.add(1, { run_at: 500 });
-  jobs.add(2, { run_at: 900 });
-  jobs.add(3, { run_at: 100 });
-  const compare = (a: { run_at: number }, b: { run_at: number }) => a.run_at - b.run_at;
-  const list = await listOf({ view: 'scheduled' }, { compare });
-  expect(ids(list)).toEqual(['j3', 'j1', 'j2']);
-  list.leaveOutDue(450);
-  expect(ids(list)).toEqual(['j1', 'j2']);
+it('keeps jobs that wait for their time in the order in which they are due', async () => {
+  for (let number = 1; number <= 300; number += 1) jobs.add(number, { run_at: 100_000 - number * 100 });
+  const list = await listOf({ view: 'scheduled' });
+  expect(ids(list).slice(0, 3)).toEqual(['j300', 'j299', 'j298']);
+  expect(list.state().complete).toBe(false);
+  jobs.add(300, { run_at: 70_250 });
+  const postponed = { event: 'job:updated', status: 'pending', run_at: 70_250 } as Partial<HubEvent>;
+  list.apply([told('j300', postponed)], 9);
+  expect(ids(list).slice(0, 4)).toEqual(['j299', 'j298', 'j300', 'j297']);
+  await list.loadMore();
+  expect(new Set(ids(list)).size).toBe(300);
+  expect(ids(list).at(-1)).toBe('j1');
+  jobs.add(301, { run_at: 70_150 });
+  list.apply([told('j301', { event: 'job:created', status: 'pending', attempt: 0, run_at: 70_150 })], 9);
+  await settle();
+  expect(ids(list).slice(0, 4)).toEqual(['j299', 'j301', 'j298', 'j300']);
+  list.leaveOutDue(70_210);
+  expect(ids(list).slice(0, 2)).toEqual(['j300', 'j297']);
 });

@@ -1,12 +1,12 @@
 /**
  * The rows of a list of jobs: read page by page as somebody scrolls, and kept up to date by events.
  *
- * The hub lists jobs newest first. A row that is here is changed in place and leaves when it no
+ * The hub lists jobs newest first, and those that wait for their time soonest first. A row that is here is changed in place and leaves when it no
  * longer fits. A job that is not here and may fit is *unseen*: it is read and put into its place
  * while the top of the list is looked at, and only counted otherwise, so that nothing moves under
  * the reader's eyes.
  */
-import { type JobsFilter, jobsPage, loadJob } from '../../api/queries';
+import { isByTime, type JobsFilter, jobsPage, loadJob } from '../../api/queries';
 import type { HubEvent, Job } from '../../api/types';
 import { mayMatch } from './filter';
 import { Pacer } from './Pacer';
@@ -37,12 +37,9 @@ interface ListSource {
   job: (id: string) => Promise<Job>;
 }
 
-interface ListOptions {
-  /** Rows that are read without being scrolled to. */
-  eager?: number;
-  /** The order once all are here; newest first until then. */
-  compare?: ((a: JobRow, b: JobRow) => number) | undefined;
-}
+type Compare = (a: JobRow, b: JobRow) => number;
+const newestFirst: Compare = (a, b) => b.created_at - a.created_at;
+const soonestFirst: Compare = (a, b) => a.run_at - b.run_at;
 
 const HUB: ListSource = { page: jobsPage, job: loadJob };
 
@@ -67,11 +64,14 @@ export class JobList {
   #readStale = new Pacer(READ_EVERY_MS, () => this.#refreshStale());
   #visible: readonly JobRow[] = [];
 
+  readonly #byTime: boolean;
+
   constructor(
     readonly filter: JobsFilter,
-    private readonly options: ListOptions = {},
     private readonly source: ListSource = HUB,
-  ) {}
+  ) {
+    this.#byTime = isByTime(filter);
+  }
 
   subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
@@ -80,9 +80,10 @@ export class JobList {
 
   state = (): ListState => this.#state;
 
-  start(): void {
+  /** Reads the list, with at least so many rows as there are. */
+  start(rows = FIRST_PAGE): void {
     this.#aborter = new AbortController();
-    void this.reload();
+    void this.reload(rows);
   }
 
   stop(): void {
@@ -92,15 +93,20 @@ export class JobList {
   }
 
   /** Reads the list anew from the top. What is shown stays until then. */
-  async reload(): Promise<void> {
+  async reload(wanted = FIRST_PAGE): Promise<void> {
     const { signal } = this.#aborter;
     try {
-      const page = await this.source.page(this.filter, { limit: FIRST_PAGE, signal });
+      const limit = Math.min(Math.max(wanted, FIRST_PAGE), NEXT_PAGE);
+      let page = await this.source.page(this.filter, { limit, signal });
+      const rows = page.jobs.map(rowOf);
+      while (rows.length < wanted && page.nextCursor !== undefined) {
+        page = await this.source.page(this.filter, { limit: NEXT_PAGE, cursor: page.nextCursor, signal });
+        rows.push(...page.jobs.map(rowOf));
+      }
       if (signal.aborted) return;
       this.#cursor = page.nextCursor;
       this.#unseen.clear();
-      this.#show(page.jobs.map(rowOf), { phase: 'ready', error: null, outdated: false });
-      this.#readOn();
+      this.#show(rows, { phase: 'ready', error: null, outdated: false });
     } catch (error) {
       if (!signal.aborted) this.#set({ phase: this.#rows.length > 0 ? 'ready' : 'failed', error });
     }
@@ -118,16 +124,11 @@ export class JobList {
       this.#cursor = page.nextCursor;
       const added = page.jobs.filter((job) => !this.#byId.has(job.id)).map(rowOf);
       for (const row of added) this.#byId.set(row.id, row);
-      this.#rows = this.#rows.concat(added);
+      this.#rows = this.#inOrder(this.#rows.concat(added));
       this.#set({ loadingMore: false });
-      this.#readOn();
     } catch (error) {
       if (!signal.aborted) this.#set({ loadingMore: false, error });
     }
-  }
-
-  #readOn(): void {
-    if (this.#rows.length < (this.options.eager ?? 0)) void this.loadMore();
   }
 
   apply(events: readonly HubEvent[], now: number): void {
@@ -172,8 +173,7 @@ export class JobList {
 
   /** Jobs become due, and leave these lists, without an event. */
   leaveOutDue(now: number): void {
-    const { view } = this.filter;
-    if (view !== 'scheduled' && view !== 'retrying') return;
+    if (!this.#byTime) return;
     const rows = this.#rows.filter((row) => row.run_at > now);
     if (rows.length !== this.#rows.length) this.#show(rows);
   }
@@ -215,10 +215,11 @@ export class JobList {
     this.#show(rows);
   }
 
-  /** With a row put where its age belongs, unless that part of the list is not read yet. */
+  /** With a row put where it belongs, unless that part of the list is not read yet. */
   #placed(rows: JobRow[], row: JobRow): JobRow[] {
     if (!mayMatch(this.filter, row, Date.now()) || !this.#fitsWhatEventsDoNotTell(row)) return rows;
-    const at = rows.findIndex((other) => other.created_at < row.created_at);
+    const compare = this.#byTime ? soonestFirst : newestFirst;
+    const at = rows.findIndex((other) => compare(row, other) < 0);
     if (at < 0) return this.#cursor === undefined ? [...rows, row] : rows;
     return [...rows.slice(0, at), row, ...rows.slice(at)];
   }
@@ -239,11 +240,17 @@ export class JobList {
       if (row) this.#byId.set(id, row);
       else this.#byId.delete(id);
     }
-    this.#rows = this.#rows.flatMap((row) => {
+    const rows = this.#rows.flatMap((row) => {
       const next = changed.get(row.id);
       return next === undefined ? row : (next ?? []);
     });
+    this.#rows = this.#inOrder(rows);
     this.#set({});
+  }
+
+  /** A job's age never changes, but the time that it waits for does. */
+  #inOrder(rows: JobRow[]): JobRow[] {
+    return this.#byTime ? rows.sort(soonestFirst) : rows;
   }
 
   #show(rows: readonly JobRow[], more: Partial<ListState> = {}): void {
@@ -256,9 +263,7 @@ export class JobList {
     const complete = this.#cursor === undefined && (more.phase ?? this.#state.phase) === 'ready';
     // At the top they are about to be shown.
     const unseen = this.#atTop ? 0 : this.#unseen.size;
-    const { compare } = this.options;
-    const sorted = complete && compare ? [...this.#rows].sort(compare) : this.#rows;
-    this.#state = { ...this.#state, ...more, rows: sorted, complete, unseen };
+    this.#state = { ...this.#state, ...more, rows: this.#rows, complete, unseen };
     for (const listener of this.#listeners) listener();
   }
 }

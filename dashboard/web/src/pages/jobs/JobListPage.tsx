@@ -20,7 +20,7 @@ import type { JobRow } from './row';
 import { SelectionBar } from './SelectionBar';
 import { NOTHING, useSelection } from './selection';
 import { countOf } from './total';
-import { SORTED_MAX, useJobList } from './useJobList';
+import { useJobList } from './useJobList';
 
 export interface OfferedAction {
   action: BulkAction;
@@ -135,15 +135,6 @@ export function JobListPage({ title, own, columns, offers, empty, actions }: Job
             <Button onClick={() => void list.loadMore()}>Try again</Button>
           </div>
         )}
-        {own.view !== undefined &&
-          own.view !== 'dead' &&
-          !state.complete &&
-          state.rows.length >= SORTED_MAX && (
-            <div className={styles.foot}>
-              Newest first: more than {formatNumber(SORTED_MAX)} match. With fewer, by a filter, the soonest
-              come first.
-            </div>
-          )}
       </section>
     </Page>
   );

@@ -4,24 +4,16 @@ import { useLive } from '../../live/LiveProvider';
 import { useNow } from '../../ui/clock';
 import { searchFor } from './filter';
 import { JobList, type ListState } from './JobList';
-import type { JobRow } from './row';
-
-/** So many scheduled or retrying jobs are read at once, to be sorted by their time. */
-export const SORTED_MAX = 2_000;
-
-const soonestFirst = (a: JobRow, b: JobRow) => a.run_at - b.run_at;
+import { rememberedPlace } from './place';
 
 /** The live rows of everything that matches. */
 export function useJobList(filter: JobsFilter): { list: JobList; state: ListState } {
   const key = searchFor(filter);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says all that the filter says.
-  const list = useMemo(() => {
-    const byTime = filter.view === 'scheduled' || filter.view === 'retrying';
-    return new JobList(filter, byTime ? { eager: SORTED_MAX, compare: soonestFirst } : {});
-  }, [key]);
+  const list = useMemo(() => new JobList(filter), [key]);
   const state = useSyncExternalStore(list.subscribe, list.state);
   useEffect(() => {
-    list.start();
+    list.start(rememberedPlace()?.rows);
     return () => list.stop();
   }, [list]);
   useLive((messages) => {

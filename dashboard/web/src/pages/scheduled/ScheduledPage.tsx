@@ -7,7 +7,11 @@ const COLUMNS = [columns.type, columns.queue, columns.due, columns.priority, col
   // The time it is due takes the place on a phone.
   (column) => (column === columns.age ? { ...column, phone: undefined } : column),
 );
-const OFFERS = [{ action: 'run_now' }, { action: 'set_priority' }, { action: 'cancel' }] as const;
+const OFFERS = [
+  { action: 'run_now' },
+  { action: 'set_priority' },
+  { action: 'cancel', label: 'Delete' },
+] as const;
 
 export default function ScheduledPage() {
   return (

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
 import { queries } from '../../api/queries';
 import type { Settings } from '../../api/types';
+import { Fact, FactList } from '../../ui/Facts';
 import { formatDuration, formatNumber, plural } from '../../ui/format';
 import { Card } from '../../ui/Layout';
 import { Loaded } from '../../ui/States';
@@ -30,8 +30,10 @@ function Versions({ settings }: { settings: Settings }) {
   const workers = useQuery(queries.workers());
   return (
     <Card title="Versions">
-      <dl className={styles.facts}>
-        <Fact name="Hub">{settings.version}</Fact>
+      <FactList className={styles.facts}>
+        <Fact name="Hub">
+          {settings.version} ({settings.commit})
+        </Fact>
         <Fact name="Started">
           <Time ts={settings.started_at} />
         </Fact>
@@ -40,7 +42,7 @@ function Versions({ settings }: { settings: Settings }) {
             {plural(count, 'machine')}
           </Fact>
         ))}
-      </dl>
+      </FactList>
     </Card>
   );
 }
@@ -49,7 +51,7 @@ function Sizes({ settings }: { settings: Settings }) {
   const { database_bytes, log_bytes, solvers_bytes } = settings;
   return (
     <Card title="Room on disk">
-      <dl className={styles.facts}>
+      <FactList className={styles.facts}>
         <Fact name="Jobs, workers, tokens, events">
           <Bytes value={database_bytes} />
         </Fact>
@@ -64,7 +66,7 @@ function Sizes({ settings }: { settings: Settings }) {
             <Bytes value={database_bytes + log_bytes + solvers_bytes} />
           </b>
         </Fact>
-      </dl>
+      </FactList>
     </Card>
   );
 }
@@ -72,7 +74,7 @@ function Sizes({ settings }: { settings: Settings }) {
 function Retention({ settings: { retention } }: { settings: Settings }) {
   return (
     <Card title="Kept for" aside="set when the hub starts">
-      <dl className={styles.facts}>
+      <FactList className={styles.facts}>
         <Fact name="Completed jobs">{formatDuration(retention.completed_ms)}</Fact>
         <Fact name="Failed and dead jobs">
           {formatDuration(retention.failed_ms)}, at most {formatNumber(retention.failed_max)}
@@ -82,7 +84,7 @@ function Retention({ settings: { retention } }: { settings: Settings }) {
         <Fact name="by the minute">{formatDuration(retention.history_minutes_ms)}</Fact>
         <Fact name="by the quarter hour">{formatDuration(retention.history_quarter_hours_ms)}</Fact>
         <Fact name="by the quarter day">{formatDuration(retention.history_quarter_days_ms)}</Fact>
-      </dl>
+      </FactList>
     </Card>
   );
 }
@@ -90,7 +92,7 @@ function Retention({ settings: { retention } }: { settings: Settings }) {
 function Limits({ settings: { limits } }: { settings: Settings }) {
   return (
     <Card title="Limits">
-      <dl className={styles.facts}>
+      <FactList className={styles.facts}>
         <Fact name="Params of a job">
           <Bytes value={limits.params_bytes} />
         </Fact>
@@ -106,16 +108,7 @@ function Limits({ settings: { limits } }: { settings: Settings }) {
         <Fact name="Jobs in one batch">{formatNumber(limits.batch_jobs)}</Fact>
         <Fact name="Lease without a heartbeat">{formatDuration(limits.lease_ms)}</Fact>
         <Fact name="Requests of one token">{formatNumber(limits.requests_per_second)} / s</Fact>
-      </dl>
+      </FactList>
     </Card>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <div className={styles.fact}>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

@@ -10,12 +10,17 @@ mod tests;
 mod writer;
 
 pub use schema::OpenError;
+pub(super) use schema::{APPLICATION_ID, VERSION};
 
-use super::super::{Error, HistoryTier, LogAppend, LogSlice};
+use super::{
+    super::{Error, HistoryTier, LogAppend, LogSlice},
+    Observer,
+    writer::to_error,
+};
 use crate::fleet::Bucket;
 use bytes::Bytes;
 use forge_shared::{JobId, NodeId};
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, RwLock},
@@ -61,12 +66,12 @@ pub fn path_beside(main: &Path) -> PathBuf {
 
 impl SideFile {
     /// Opens or makes the file. Blocks while it looks.
-    pub fn open(path: &Path, limits: Limits) -> Result<Self, OpenError> {
+    pub fn open(path: &Path, limits: Limits, observer: Arc<dyn Observer>) -> Result<Self, OpenError> {
         let unusable = |why: String| OpenError::Unusable { path: path.to_owned(), why };
         let connection = schema::open_writer(path)?;
         let readers = Readers::open(path).map_err(|error| unusable(error.to_string()))?;
         let (inbox, thread) =
-            writer::start(connection, limits).map_err(|error| unusable(error.to_string()))?;
+            writer::start(connection, limits, observer).map_err(|error| unusable(error.to_string()))?;
         Ok(Self {
             path: path.to_owned(),
             inbox: RwLock::new(Some(inbox)),
@@ -151,6 +156,11 @@ impl SideFile {
             .await
     }
 
+    /// Really writes, without changing anything.
+    pub async fn try_write(&self) -> Result<(), Error> {
+        self.write(Work::TryWrite).await.map(drop)
+    }
+
     /// How much disk it takes, with what is not folded in yet.
     pub fn bytes(&self) -> u64 {
         let mut wal = self.path.clone().into_os_string();
@@ -233,13 +243,5 @@ impl Readers {
     fn close(&self) {
         self.free.close();
         self.connections().clear();
-    }
-}
-
-fn to_error(error: &rusqlite::Error) -> Error {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => Error::Full(error.to_string()),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy,
-        _ => Error::Database(error.to_string()),
     }
 }

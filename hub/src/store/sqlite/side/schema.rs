@@ -1,15 +1,21 @@
 //! Opening the side file: is it ours, is it whole, and is it of a version we know?
 
-use super::super::open;
+use super::super::{
+    copy::{self, Kind},
+    open,
+};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::path::{Path, PathBuf};
 
 /// "FFsd" in the file's header tells our side file from any other SQLite database.
-pub(super) const APPLICATION_ID: i32 = 0x4646_7364;
+pub(in super::super) const APPLICATION_ID: i32 = 0x4646_7364;
 
 /// In order; only ever added to. The file's `user_version` says how many it has.
 const MIGRATIONS: &[&str] =
     &[include_str!("migrations/0001_logs_and_snapshots.sql"), include_str!("migrations/0002_history.sql")];
+
+/// The version of the schema after all of them.
+pub(in super::super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
 const TABLES: [&str; 5] = ["log", "log_chunk", "snapshot", "history_node", "history"];
 
@@ -57,6 +63,8 @@ pub(super) fn open_writer(path: &Path) -> Result<Connection, OpenError> {
     connection.pragma_update(None, "foreign_keys", "ON").map_err(sqlite)?;
     connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT).map_err(sqlite)?;
     connection.set_prepared_statement_cache_capacity(64);
+    copy::keep_before_upgrade(&connection, path, Kind::Side)
+        .map_err(|error| OpenError::Unusable { path: path.to_owned(), why: format!("{error:#}") })?;
     migrate(&mut connection, path)?;
     Ok(connection)
 }
@@ -82,11 +90,16 @@ fn recognise(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     if application != i64::from(APPLICATION_ID) {
         return Err(OpenError::NotOurs(path.to_owned()));
     }
-    let known = MIGRATIONS.len() as i64;
+    let known = VERSION;
     if version > known {
         return Err(OpenError::Newer { path: path.to_owned(), found: version, known });
     }
     Ok(())
+}
+
+/// Puts a page into the log without changing anything.
+pub(super) fn rewrite_version(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "user_version", VERSION)
 }
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
@@ -103,7 +116,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
     }
     if done < MIGRATIONS.len() {
         transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(sqlite)?;
-        transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(sqlite)?;
+        transaction.pragma_update(None, "user_version", VERSION).map_err(sqlite)?;
     }
     for table in TABLES {
         transaction

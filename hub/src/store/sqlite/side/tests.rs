@@ -1,5 +1,14 @@
 use super::*;
+use crate::store::EventBatch;
+use std::time::Duration;
 use tempfile::TempDir;
+
+struct Quiet;
+
+impl Observer for Quiet {
+    fn committed(&self, _: EventBatch) {}
+    fn batch(&self, _: usize, _: Duration) {}
+}
 
 const SMALL: Limits = Limits { log_bytes: 1000, chunk_bytes: 100 };
 
@@ -8,7 +17,7 @@ fn job(id: &str) -> JobId {
 }
 
 fn open(folder: &TempDir, limits: Limits) -> SideFile {
-    SideFile::open(&folder.path().join("fleet.side.sqlite"), limits).unwrap()
+    SideFile::open(&folder.path().join("fleet.side.sqlite"), limits, Arc::new(Quiet)).unwrap()
 }
 
 fn raw(folder: &TempDir) -> Connection {
@@ -174,7 +183,8 @@ fn a_newer_version_is_refused() {
     let folder = TempDir::new().unwrap();
     drop(open(&folder, SMALL));
     raw(&folder).pragma_update(None, "user_version", 99).unwrap();
-    let refused = SideFile::open(&folder.path().join("fleet.side.sqlite"), SMALL).err().unwrap();
+    let refused =
+        SideFile::open(&folder.path().join("fleet.side.sqlite"), SMALL, Arc::new(Quiet)).err().unwrap();
     assert!(matches!(refused, OpenError::Newer { found: 99, .. }), "{refused}");
 }
 
@@ -184,7 +194,7 @@ fn a_file_of_another_program_is_refused_and_left_alone() {
     raw(&folder).execute_batch("CREATE TABLE theirs (x)").unwrap();
     let path = folder.path().join("fleet.side.sqlite");
     let before = std::fs::read(&path).unwrap();
-    assert!(matches!(SideFile::open(&path, SMALL), Err(OpenError::NotOurs(_))));
+    assert!(matches!(SideFile::open(&path, SMALL, Arc::new(Quiet)), Err(OpenError::NotOurs(_))));
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
@@ -193,10 +203,28 @@ fn a_damaged_file_is_refused() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("fleet.side.sqlite");
     std::fs::write(&path, "this is a letter, and a long one, but no database at all".repeat(90)).unwrap();
-    assert!(matches!(SideFile::open(&path, SMALL), Err(OpenError::Damaged { .. })));
+    assert!(matches!(SideFile::open(&path, SMALL, Arc::new(Quiet)), Err(OpenError::Damaged { .. })));
 
     std::fs::remove_file(&path).unwrap();
     drop(open(&folder, SMALL));
     raw(&folder).execute_batch("DROP TABLE snapshot").unwrap();
-    assert!(matches!(SideFile::open(&path, SMALL), Err(OpenError::Damaged { .. })));
+    assert!(matches!(SideFile::open(&path, SMALL, Arc::new(Quiet)), Err(OpenError::Damaged { .. })));
+}
+
+#[tokio::test]
+async fn older_file_is_copied_then_upgraded() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("fleet.side.sqlite");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(include_str!("migrations/0001_logs_and_snapshots.sql")).unwrap();
+    old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    old.execute("INSERT INTO snapshot VALUES ('n', 4, '{}')", []).unwrap();
+    drop(old);
+    let side = open(&folder, SMALL);
+    assert_eq!(side.latest_snapshots().await.unwrap().len(), 1);
+    let copy = folder.path().join(format!("fleet.side.sqlite.before-v{VERSION}"));
+    let kept = Connection::open(copy).unwrap();
+    assert!(kept.prepare("SELECT * FROM history").is_err());
+    assert_eq!(kept.query_row("SELECT last_seen FROM snapshot", [], |row| row.get::<_, i64>(0)).unwrap(), 4);
 }

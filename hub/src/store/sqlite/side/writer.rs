@@ -1,7 +1,7 @@
 //! The thread that owns the side file's only write connection. It commits whatever has queued up
 //! while the previous commit ran.
 
-use super::{Limits, history, logs, to_error};
+use super::{super::Observer, Limits, history, logs, schema, to_error};
 use crate::{
     fleet::Bucket,
     store::{Error, LogAppend},
@@ -31,6 +31,7 @@ pub(super) enum Work {
     AddHistory(Vec<(NodeId, i64, Bucket)>),
     PruneHistory { now_ms: i64 },
     Ping,
+    TryWrite,
 }
 
 #[derive(Clone)]
@@ -49,7 +50,8 @@ impl Work {
         match self {
             Self::Append { bytes, .. } => bytes.len(),
             Self::SaveSnapshots(latest) => latest.iter().map(|(_, _, json)| json.len()).sum(),
-            Self::DeleteLogs(_) | Self::AddHistory(_) | Self::PruneHistory { .. } | Self::Ping => 0,
+            Self::DeleteLogs(_) | Self::AddHistory(_) | Self::PruneHistory { .. } => 0,
+            Self::Ping | Self::TryWrite => 0,
         }
     }
 
@@ -77,6 +79,7 @@ impl Work {
             Self::Ping => {
                 transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(Done::Nothing))
             }
+            Self::TryWrite => schema::rewrite_version(transaction).map(|()| Done::Nothing),
         }
     }
 }
@@ -111,17 +114,24 @@ impl Inbox {
 pub(super) fn start(
     connection: Connection,
     limits: Limits,
+    observer: Arc<dyn Observer>,
 ) -> std::io::Result<(Inbox, std::thread::JoinHandle<()>)> {
     let (requests, inbox) = sync_channel(INBOX_MAX);
     let waiting_bytes = Arc::new(AtomicUsize::new(0));
     let taken = Arc::clone(&waiting_bytes);
     let thread = std::thread::Builder::new()
         .name("side-writer".to_owned())
-        .spawn(move || run(connection, &limits, &inbox, &taken))?;
+        .spawn(move || run(connection, &limits, &*observer, &inbox, &taken))?;
     Ok((Inbox { requests, waiting_bytes }, thread))
 }
 
-fn run(mut connection: Connection, limits: &Limits, inbox: &Receiver<Request>, waiting_bytes: &AtomicUsize) {
+fn run(
+    mut connection: Connection,
+    limits: &Limits,
+    observer: &dyn Observer,
+    inbox: &Receiver<Request>,
+    waiting_bytes: &AtomicUsize,
+) {
     while let Ok(first) = inbox.recv() {
         let mut size = first.work.bytes();
         let mut batch = vec![first];
@@ -133,14 +143,14 @@ fn run(mut connection: Connection, limits: &Limits, inbox: &Receiver<Request>, w
             batch.push(request);
         }
         waiting_bytes.fetch_sub(size, Ordering::Relaxed);
-        answer(&mut connection, limits, batch);
+        answer(&mut connection, limits, observer, batch);
     }
     if let Err(error) = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)") {
         tracing::warn!(%error, "the side file's log was left for the next start to fold in");
     }
 }
 
-fn answer(connection: &mut Connection, limits: &Limits, batch: Vec<Request>) {
+fn answer(connection: &mut Connection, limits: &Limits, observer: &dyn Observer, batch: Vec<Request>) {
     let together = commit(connection, limits, batch.iter().map(|request| &request.work));
     match together {
         Ok(done) => {
@@ -151,13 +161,17 @@ fn answer(connection: &mut Connection, limits: &Limits, batch: Vec<Request>) {
         // One piece of work that cannot be done must not take its neighbours with it.
         Err(_) if batch.len() > 1 => {
             for request in batch {
-                answer(connection, limits, vec![request]);
+                answer(connection, limits, observer, vec![request]);
             }
         }
         Err(error) => {
-            tracing::error!(%error, "the side file could not be written");
+            let error = to_error(&error);
+            match &error {
+                Error::Full(_) => observer.no_room(&error),
+                _ => tracing::error!(%error, "the side file could not be written"),
+            }
             for request in batch {
-                let _ = request.reply.send(Err(to_error(&error)));
+                let _ = request.reply.send(Err(error.clone()));
             }
         }
     }

@@ -1,5 +1,5 @@
-import type { ReactNode } from 'react';
 import type { Gpu, Machine, Worker } from '../../../api/types';
+import { Fact, FactList } from '../../../ui/Facts';
 import { formatPercent, plural } from '../../../ui/format';
 import { Card } from '../../../ui/Layout';
 import { Bytes, Count, Time, Unknown } from '../../../ui/Values';
@@ -16,7 +16,7 @@ export function Facts({ id, machine, worker }: FactsProps) {
   const gpus = machine?.latest?.gpus ?? [];
   return (
     <Card title="Facts">
-      <dl className={styles.facts}>
+      <FactList wide>
         <Fact name="Id">
           <code>{id}</code>
         </Fact>
@@ -36,7 +36,7 @@ export function Facts({ id, machine, worker }: FactsProps) {
             {gpuText(gpu)}
           </Fact>
         ))}
-      </dl>
+      </FactList>
     </Card>
   );
 }
@@ -78,15 +78,6 @@ function WorkerLines({ worker }: { worker: Worker }) {
         <Time ts={worker.last_heartbeat} why="None yet" />
       </Fact>
     </>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <div className={styles.fact}>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 
