@@ -199,8 +199,7 @@ Exit code 1 when there is a problem; warnings are none.")]
   queuectl bench
   queuectl bench --quick -o json
 
-It needs an administrator's token, or leaves out what the token may not do. Jobs of others are not touched; a
-hub that is busy with them is slower for both.")]
+It needs an administrator's token, or leaves out what the token may not do. Jobs of others are not touched; a hub that is busy with them is slower for both.")]
     Bench(Bench),
     /// Watch a hub on the whole screen: machines, queues, jobs and throughput, live
     #[command(after_help = "Examples:

@@ -105,13 +105,13 @@ const POINTS: Shape = Shape {
 pub(super) async fn run(hub: &Hub, command: Nodes, format: Option<Format>) -> Result<(), Problem> {
     match command {
         Nodes::List(list) => {
-            let nodes: Vec<Node> = hub.get("/api/fleet").read().await?;
+            let nodes: Vec<Node> = hub.get("/api/fleet").query("history", 0).read().await?;
             let wanted =
                 |node: &&Node| list.status.as_deref().is_none_or(|status| word(node.status) == status);
             Ok(output::print_all(format, NODES, nodes.iter().filter(wanted).map(record))?)
         }
         Nodes::Show(One { id }) => {
-            let nodes: Vec<Node> = hub.get("/api/fleet").read().await?;
+            let nodes: Vec<Node> = hub.get("/api/fleet").query("history", 0).read().await?;
             let node = nodes.iter().find(|node| node.id == id).ok_or_else(|| unknown(&id))?;
             Ok(output::print_one(format, &record(node))?)
         }

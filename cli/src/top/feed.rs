@@ -10,7 +10,6 @@ use crate::{
 use forge_shared::{
     Job, QueueName, Status, WorkerId, fleet::Node, overview::Overview, request::JobFilter, response::Worker,
 };
-use serde::de::DeserializeOwned;
 use std::{sync::Arc, time::Duration};
 use tokio::{
     sync::{Notify, mpsc},
@@ -192,13 +191,11 @@ async fn jobs(hub: &Hub, wanted: &Wanted) -> Result<Vec<Job>, Problem> {
 
 /// Machines change all the time and say much: they have a pace of their own.
 async fn follow_machines(hub: Hub, updates: mpsc::Sender<Update>, changed: Arc<Notify>) {
-    async fn read<T: DeserializeOwned>(hub: &Hub, path: &str) -> Result<Vec<T>, Problem> {
-        hub.get(path).read().await
-    }
     loop {
         let began = Instant::now();
-        let workers = in_time(read::<Worker>(&hub, "/api/workers"));
-        let (workers, nodes) = tokio::join!(workers, in_time(read::<Node>(&hub, "/api/fleet")));
+        let workers = in_time(hub.get("/api/workers").read::<Vec<Worker>>());
+        let nodes = in_time(hub.get("/api/fleet").query("history", 0).read::<Vec<Node>>());
+        let (workers, nodes) = tokio::join!(workers, nodes);
         let is_well = workers.is_ok() && nodes.is_ok();
         for update in [workers.map(Update::Workers), nodes.map(Update::Nodes)] {
             let update = update.unwrap_or_else(Update::Trouble);

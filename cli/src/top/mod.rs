@@ -134,7 +134,10 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         let _ = self.0.show_cursor();
-        ratatui::restore();
+        // After a panic that is done, and to do it again would write over what the panic said.
+        if !std::thread::panicking() {
+            ratatui::restore();
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use forge_hub::clock::wall_ms;
 use forge_shared::{
     overview::{Overview, QueueOverview},
     request::Scope,
-    response::{Health, Session, Settings, Worker, WorkerState},
+    response::{Health, Problem as Trouble, Session, Settings, Worker, WorkerState},
 };
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,7 @@ pub(super) async fn examine(hub: &Hub) -> Vec<Finding> {
     };
     findings
         .push(Finding::ok("hub", format!("forge-hub {}, up for {}", health.version, age(health.uptime_ms))));
+    findings.extend(health.problems.iter().map(troubled));
     findings.push(latency(hub, began.elapsed()).await);
     findings.push(version(&health.version));
     findings.push(match hub.get("/api/ready").done().await {
@@ -67,6 +68,12 @@ pub(super) async fn examine(hub: &Hub) -> Vec<Finding> {
         Err(problem) => hidden("sizes", &problem),
     });
     findings
+}
+
+/// What the hub itself knows to be wrong, with its own advice.
+fn troubled(trouble: &Trouble) -> Finding {
+    let since = age(wall_ms() - trouble.since);
+    Finding::problem("hub", format!("{}, for {since}", trouble.code.replace('_', " ")), &*trouble.message)
 }
 
 /// What a token may not see is no fault of the hub's.
