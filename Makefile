@@ -124,12 +124,11 @@ bench: cargo
 	@cargo build --release -p forge-hub -p forge-agent -p forge-cli -p forge-bench
 	@target/release/forge-bench $(BENCH)
 
-# A hub and two agents that are killed, cut off and loaded; then ten thousand jobs by sixteen processes on one file.
+# A hub and two agents that are killed, cut off and loaded.
 soak: cargo
 	cargo build --release --workspace $(addprefix --bin ,$(BINARIES))
 	DURATION=$(DURATION) cargo test --release --workspace --test it -- --ignored --exact --nocapture --test-threads 1 \
-	  soak::fleet_keeps_its_promises_for_as_long_as_it_is_told \
-	  queuectl::sharing::each_of_ten_thousand_jobs_runs_exactly_once
+	  soak::fleet_keeps_its_promises_for_as_long_as_it_is_told
 
 # What agent and hub of this version say to each other, for the tests of later versions.
 record: cargo

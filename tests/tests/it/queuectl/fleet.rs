@@ -1,12 +1,12 @@
 //! Machines, workers, solvers, tokens and the hub itself, from a terminal.
 
-use super::snapshots::{compare, steady};
+use super::snapshots::{compare, compare_help, steady};
 use forge_tests::{
     hub::Hub,
     queuectl::{Queue, Said, until},
 };
 use serde_json::{Value, json};
-use std::{fmt::Write as _, fs, os::unix::fs::MetadataExt as _};
+use std::{fs, os::unix::fs::MetadataExt as _};
 
 async fn register(hub: &Hub, id: &str, more: Value) {
     let mut worker = json!({
@@ -255,46 +255,39 @@ async fn an_interrupted_bench_removes_its_jobs_too() {
 
 #[test]
 fn help_about_the_fleet() {
-    let queue = Queue::new();
-    let mut all = String::new();
-    for words in [
-        "queues",
-        "queues list",
-        "workers",
-        "workers list",
-        "workers show",
-        "workers drain",
-        "workers resume",
-        "workers forget",
-        "nodes",
-        "nodes list",
-        "nodes show",
-        "nodes history",
-        "solvers",
-        "solvers push",
-        "solvers list",
-        "solvers rm",
-        "tokens",
-        "tokens create",
-        "tokens list",
-        "tokens revoke",
-        "overview",
-        "settings",
-        "audit",
-        "doctor",
-        "bench",
-        "top",
-        "completions",
-        "man",
-    ] {
-        let arguments: Vec<&str> = words.split_whitespace().chain(["--help"]).collect();
-        let said = queue.run(&arguments);
-        assert_eq!((said.code, said.stderr.as_str()), (0, ""), "{words}");
-        assert!(said.stdout.contains("Examples:"), "{words} has no example");
-        assert!(!said.stdout.contains('\u{1b}'), "no colours where there is no terminal");
-        write!(all, "$ queuectl {}\n{}\n", arguments.join(" "), said.stdout).expect("a string takes all");
-    }
-    compare("fleet_help.txt", &all);
+    compare_help(
+        "fleet_help.txt",
+        &[
+            "queues",
+            "queues list",
+            "workers",
+            "workers list",
+            "workers show",
+            "workers drain",
+            "workers resume",
+            "workers forget",
+            "nodes",
+            "nodes list",
+            "nodes show",
+            "nodes history",
+            "solvers",
+            "solvers push",
+            "solvers list",
+            "solvers rm",
+            "tokens",
+            "tokens create",
+            "tokens list",
+            "tokens revoke",
+            "overview",
+            "settings",
+            "audit",
+            "doctor",
+            "bench",
+            "top",
+            "completions",
+            "man",
+        ],
+    );
 }
 
 #[tokio::test]

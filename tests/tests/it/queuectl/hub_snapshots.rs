@@ -1,47 +1,40 @@
 //! What commands about hubs print, word for word.
 
-use super::snapshots::{compare, steady};
+use super::snapshots::{compare, compare_help, steady};
 use forge_tests::{hub::Hub, queuectl::Queue};
 use serde_json::json;
 use std::fmt::Write as _;
 
 #[test]
 fn help_about_hubs() {
-    let queue = Queue::new();
-    let mut all = String::new();
-    for words in [
-        "jobs",
-        "jobs list",
-        "jobs show",
-        "jobs cancel",
-        "jobs retry",
-        "jobs kill",
-        "jobs run-now",
-        "jobs delete",
-        "jobs change",
-        "jobs logs",
-        "jobs watch",
-        "submit",
-        "batch",
-        "batch submit",
-        "events",
-        "context",
-        "context add",
-        "context use",
-        "context list",
-        "context rm",
-        "sessions",
-        "sessions list",
-        "sessions end",
-    ] {
-        let arguments: Vec<&str> = words.split_whitespace().chain(["--help"]).collect();
-        let said = queue.run(&arguments);
-        assert_eq!((said.code, said.stderr.as_str()), (0, ""), "{words}");
-        assert!(said.stdout.contains("Examples:"), "{words} has no example");
-        assert!(!said.stdout.contains('\u{1b}'), "no colours where there is no terminal");
-        write!(all, "$ queuectl {}\n{}\n", arguments.join(" "), said.stdout).expect("a string takes all");
-    }
-    compare("hub_help.txt", &all);
+    compare_help(
+        "hub_help.txt",
+        &[
+            "jobs",
+            "jobs list",
+            "jobs show",
+            "jobs cancel",
+            "jobs retry",
+            "jobs kill",
+            "jobs run-now",
+            "jobs delete",
+            "jobs change",
+            "jobs logs",
+            "jobs watch",
+            "submit",
+            "batch",
+            "batch submit",
+            "events",
+            "context",
+            "context add",
+            "context use",
+            "context list",
+            "context rm",
+            "sessions",
+            "sessions list",
+            "sessions end",
+        ],
+    );
 }
 
 #[tokio::test]

@@ -17,27 +17,11 @@ pub(super) fn compare(name: &str, printed: &str) {
     );
 }
 
-#[test]
-fn help() {
+/// What these commands say of themselves.
+pub(super) fn compare_help(name: &str, commands: &[&str]) {
     let queue = Queue::new();
     let mut all = String::new();
-    for words in [
-        "",
-        "enqueue",
-        "worker",
-        "worker start",
-        "worker stop",
-        "worker run",
-        "status",
-        "list",
-        "dlq",
-        "dlq list",
-        "dlq retry",
-        "config",
-        "config get",
-        "config set",
-        "logs",
-    ] {
+    for words in commands {
         let arguments: Vec<&str> = words.split_whitespace().chain(["--help"]).collect();
         let said = queue.run(&arguments);
         assert_eq!((said.code, said.stderr.as_str()), (0, ""), "{words}");
@@ -45,8 +29,32 @@ fn help() {
         assert!(!said.stdout.contains('\u{1b}'), "no colours where there is no terminal");
         write!(all, "$ queuectl {}\n{}\n", arguments.join(" "), said.stdout).expect("a string takes all");
     }
-    compare("help.txt", &all);
+    compare(name, &all);
     assert_eq!(fs::read_dir(queue.path("")).expect("the folder").count(), 0, "help makes no files");
+}
+
+#[test]
+fn help() {
+    compare_help(
+        "help.txt",
+        &[
+            "",
+            "enqueue",
+            "worker",
+            "worker start",
+            "worker stop",
+            "worker run",
+            "status",
+            "list",
+            "dlq",
+            "dlq list",
+            "dlq retry",
+            "config",
+            "config get",
+            "config set",
+            "logs",
+        ],
+    );
 }
 
 /// Times and process numbers differ from run to run; their places do not.
