@@ -97,6 +97,7 @@ impl Service {
         let mut app = App::new(hub.clone(), auth, fleet.clone(), Arc::new(solvers), operations, stop.clone());
         app.public_events = config.public_events;
         app.problems = problems.clone();
+        app.speaks_tls = tls.is_some();
         if let Some(folder) = &config.downloads_dir {
             app.downloads = Downloads::new(folder);
         }

@@ -100,6 +100,12 @@ async fn new_certificate_is_taken_up_and_a_bad_one_changes_nothing() {
     assert!(secure.hub.greeting().contains("https://127.0.0.1:"), "{}", secure.hub.greeting());
     assert_eq!(secure.health(&first).await.unwrap()["status"], "ok");
     assert!(secure.health(&second).await.is_err(), "another authority's client does not trust it");
+    let installer =
+        trusting(&first).get(secure.url("/install.sh")).send().await.unwrap().text().await.unwrap();
+    assert!(
+        installer.contains(&format!("\nserved_by='{}'\n", secure.url(""))),
+        "it knows where it comes from"
+    );
 
     // A stream that is open when the certificate changes.
     let watching = trusting(&first).get(secure.url("/api/jobs/events")).send().await.unwrap();

@@ -41,6 +41,8 @@ pub struct App {
     pub operations: Arc<Operations>,
     /// What machines fetch to become part of the fleet.
     pub downloads: Downloads,
+    /// Without a proxy's help.
+    pub speaks_tls: bool,
     pub watchers: Arc<Watchers>,
     pub log_wakes: Arc<LogWakes>,
     /// Cancelled when the hub stops: long polls answer, streams end.
@@ -77,6 +79,7 @@ impl App {
             solvers,
             operations,
             downloads: Downloads::found(),
+            speaks_tls: false,
             watchers: Arc::default(),
             log_wakes: Arc::default(),
             stop,

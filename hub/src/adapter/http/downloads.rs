@@ -41,8 +41,8 @@ pub fn router() -> OpenApiRouter<Arc<App>> {
     responses((status = 200, description = "A shell script; `sh install.sh --help` tells how to use it", content_type = "text/x-shellscript")),
     security(()),
 )]
-async fn installer(headers: HeaderMap) -> Response {
-    let script = match own_address(&headers) {
+async fn installer(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let script = match own_address(&headers, app.speaks_tls) {
         Some(address) => INSTALLER.replacen(NO_ADDRESS, &format!("\nserved_by='{address}'\n"), 1),
         None => INSTALLER.to_owned(),
     };
@@ -52,10 +52,10 @@ async fn installer(headers: HeaderMap) -> Response {
     (headers, script).into_response()
 }
 
-/// How the caller reached this hub, where that is certain: over TLS, as the proxy in front says,
-/// or on this very machine. Elsewhere a guess could send the token unencrypted to a hub that is
+/// How the caller reached this hub, where that is certain: over TLS, its own or as the proxy in
+/// front says, or on this very machine. Elsewhere a guess could send the token unencrypted to a hub that is
 /// reached by TLS, and the installer asks.
-fn own_address(headers: &HeaderMap) -> Option<String> {
+fn own_address(headers: &HeaderMap, speaks_tls: bool) -> Option<String> {
     let host = headers.get(header::HOST)?.to_str().ok()?;
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') => (name, Some(port)),
@@ -71,7 +71,7 @@ fn own_address(headers: &HeaderMap) -> Option<String> {
     if host.len() > HOST_BYTES_MAX || !is_port || !(is_v6 || is_name) {
         return None;
     }
-    if headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https") {
+    if speaks_tls || headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https") {
         return Some(format!("https://{host}"));
     }
     let is_here = name == "localhost" || name == "[::1]" || name.starts_with("127.");
