@@ -27,7 +27,8 @@ const ENQUEUE_PATIENCE: Duration = Duration::from_secs(5);
 const LOOKUPS: usize = 16;
 /// How long a log is followed through a hub that is away.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(60);
-const OPERATION_LOOK: Duration = Duration::from_millis(500);
+/// The hub tells nobody when a long action is done, or when it is back.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[async_trait]
 impl Backend for Hub {
@@ -145,7 +146,7 @@ impl Backend for Hub {
                 if !failure.may_pass || since.elapsed() > FOLLOW_PATIENCE {
                     return Err(failure.problem(self));
                 }
-                tokio::time::sleep(OPERATION_LOOK).await;
+                tokio::time::sleep(LOOK_EVERY).await;
                 continue;
             }
             // The stream of a run ends with the run, or when the hub stops.
@@ -215,7 +216,7 @@ impl Backend for Hub {
         let call = self.post("/api/jobs/bulk").json(bulk).waiting(Duration::from_secs(30));
         let mut answer: BulkAnswer = call.read().await?;
         while let (false, Some(operation)) = (answer.done, answer.operation.clone()) {
-            tokio::time::sleep(OPERATION_LOOK).await;
+            tokio::time::sleep(LOOK_EVERY).await;
             answer = self.get(format!("/api/operations/{operation}")).read().await?;
         }
         Ok(answer)

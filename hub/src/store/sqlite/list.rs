@@ -2,8 +2,9 @@
 
 use super::{rows, view};
 use crate::store::{JobPage, Order, Page, Place, Retention};
-use forge_shared::{JobId, Status, View, request::JobFilter};
+use forge_shared::{JobId, Status, View, WorkerId, request::JobFilter};
 use rusqlite::{Connection, ToSql, params_from_iter};
+use std::collections::BTreeMap;
 
 /// A page ends early when its params and results reach this size.
 const PAGE_BYTES_MAX: usize = 8 << 20;
@@ -219,6 +220,18 @@ pub(super) fn count(connection: &Connection, filter: &JobFilter, now_ms: i64) ->
     let sql = format!("SELECT count(*) FROM jobs j WHERE {}", condition.text());
     let values = params_from_iter(condition.values.iter().map(AsRef::as_ref));
     connection.prepare(&sql)?.query_row(values, |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+}
+
+/// How many jobs each worker has now.
+pub(super) fn live_by_worker(connection: &Connection) -> rusqlite::Result<BTreeMap<WorkerId, u64>> {
+    connection
+        .prepare_cached(
+            "SELECT lease_worker, count(*) FROM jobs INDEXED BY jobs_live WHERE status IN (1, 2) GROUP BY lease_worker",
+        )?
+        .query_map([], |row| {
+            Ok((WorkerId::trusted(rows::text(row, 0)?), row.get::<_, i64>(1)?.unsigned_abs()))
+        })?
+        .collect()
 }
 
 /// Finished jobs that were kept long enough, oldest first.

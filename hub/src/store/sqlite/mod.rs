@@ -297,7 +297,7 @@ impl Store for Sqlite {
     }
 
     async fn live_jobs_by_worker(&self) -> Result<BTreeMap<WorkerId, u64>, Error> {
-        self.read(live_by_worker).await
+        self.read(list::live_by_worker).await
     }
 
     async fn workers(&self) -> Result<Vec<Worker>, Error> {
@@ -310,7 +310,7 @@ impl Store for Sqlite {
                     )?
                     .query_map([], load::worker)?
                     .collect::<rusqlite::Result<Vec<_>>>()?;
-                Ok((stored, live_by_worker(connection)?))
+                Ok((stored, list::live_by_worker(connection)?))
             })
             .await?;
         stored
@@ -581,17 +581,6 @@ impl Store for Sqlite {
             side.close().await;
         }
     }
-}
-
-fn live_by_worker(connection: &Connection) -> rusqlite::Result<BTreeMap<WorkerId, u64>> {
-    connection
-        .prepare_cached(
-            "SELECT lease_worker, count(*) FROM jobs INDEXED BY jobs_live WHERE status IN (1, 2) GROUP BY lease_worker",
-        )?
-        .query_map([], |row| {
-            Ok((WorkerId::trusted(rows::text(row, 0)?), row.get::<_, i64>(1)?.unsigned_abs()))
-        })?
-        .collect()
 }
 
 /// Test-only: what an acknowledgement before the commit would look like.

@@ -78,7 +78,7 @@ async fn hot_statements_use_their_index() {
             "INDEX jobs_live",
         ),
         (
-            STORE,
+            LIST,
             "SELECT lease_worker, count(*) FROM jobs INDEXED BY jobs_live WHERE status IN (1, 2) GROUP BY lease_worker",
             "USING INDEX jobs_live",
         ),
